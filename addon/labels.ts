@@ -181,7 +181,7 @@ export const labels = {
       "a root provider's key from the secret of a hardware module, and the secret on its way from the child process (HPKE)",
     writer: 'the module, through a child process of the service',
     freshness: 'none: the wrapped root file names what it opens',
-    parser: '`openWrapped` of server/roots/wrapped-file.ts',
+    parser: '`openWrapped` of server/adapters/roots/wrapped-file.ts',
   },
   'dke root key for another node': {
     use: 'HPKE',
@@ -197,7 +197,7 @@ export const labels = {
     purpose: 'encrypts the rows of a snapshot',
     writer: 'the service that makes the snapshot; who has its key can write another',
     freshness: 'the signed closing',
-    parser: 'server/snapshots/reader.ts',
+    parser: 'server/adapters/archives/inspect-snapshot.ts',
   },
   'dke snapshot 1 units': {
     use: 'HKDF',
@@ -229,7 +229,7 @@ export const labels = {
     purpose: 'encrypts a backup of the whole service',
     writer: 'the service; who has the public recovery key can write another',
     freshness: 'the signed closing',
-    parser: 'server/snapshots/backup-file.ts',
+    parser: 'server/adapters/archives/backup-file.ts',
   },
   'dke backup key 1': {
     use: 'HPKE',

@@ -130,9 +130,8 @@ void Define(Napi::Env env, Napi::Object exports, const char* name) {
   }
 }
 
-// --- parameters that several functions take ---
-// CipherParameters, RsaEncryptionParameters and UnwrappedKind in core.ts. Views on JavaScript's
-// bytes: valid during the call.
+// --- parameters that several functions take --- CipherParameters, RsaEncryptionParameters and
+// UnwrappedKind in open-core.ts. Views on JavaScript's bytes: valid during the call.
 
 CipherParameters ReadCipher(const Arguments& arguments, size_t index);
 // ReadCipher for an object that was already taken from the arguments.

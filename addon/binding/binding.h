@@ -29,7 +29,7 @@ struct Environment {
 // Drops the parsed request bodies of this thread.
 void ReleaseBodies();
 
-// Throws the CoreError that core.ts registered, with one of its codes. The message contains no
+// Throws the CoreError that open-core.ts registered, with one of its codes. The message contains no
 // data.
 [[noreturn]] void Fail(Napi::Env env, const char* code, const std::string& message);
 

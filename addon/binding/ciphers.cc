@@ -1,4 +1,4 @@
-// Ciphers, digests and MACs, whole and in pieces (Core in core.ts: "one-shot ciphers",
+// Ciphers, digests and MACs, whole and in pieces (Core in open-core.ts: "one-shot ciphers",
 // "multi-part", "digests, macs").
 #include "../core/ciphers/block_cipher.h"
 #include "../core/digests/digest.h"

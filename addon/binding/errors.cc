@@ -1,5 +1,5 @@
-// Failures as JavaScript sees them: CoreError, the class that core.ts hands in when it loads the
-// addon.
+// Failures as JavaScript sees them: CoreError, the class that open-core.ts hands in when it loads
+// the addon.
 #include "binding.h"
 
 namespace dke {

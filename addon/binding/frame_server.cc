@@ -1,5 +1,5 @@
-// The frame server as JavaScript sees it (FrameServer in core.ts): argument checks, and the way
-// from a frame to a callback.
+// The frame server as JavaScript sees it (FrameServer in open-core.ts): argument checks, and the
+// way from a frame to a callback.
 //
 // `run` blocks its thread in the loop and calls the handlers synchronously. A handler that throws,
 // or answers with anything but a number, ends the run with that error after its connection was

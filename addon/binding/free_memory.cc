@@ -1,4 +1,4 @@
-// Freed memory that goes back to the system (Core in core.ts: `returnFreeMemory`).
+// Freed memory that goes back to the system (Core in open-core.ts: `returnFreeMemory`).
 #include "../core/base/free_memory.h"
 
 #include "arguments.h"

@@ -1,4 +1,4 @@
-// Keys on their way to another host (Core in core.ts: "HPKE").
+// Keys on their way to another host (Core in open-core.ts: "HPKE").
 #include "../core/wrapping/hpke.h"
 
 #include "arguments.h"

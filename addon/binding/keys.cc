@@ -1,4 +1,4 @@
-// Memory, random bytes and keys (Core in core.ts: "memory", "keys", "key wrap").
+// Memory, random bytes and keys (Core in open-core.ts: "memory", "keys", "key wrap").
 #include <openssl/crypto.h>
 
 #include "../core/public_key/agreement.h"

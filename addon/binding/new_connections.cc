@@ -1,4 +1,4 @@
-// Listening sockets at their end (Core in core.ts: `holdNewConnections`).
+// Listening sockets at their end (Core in open-core.ts: `holdNewConnections`).
 #include "../core/base/new_connections.h"
 
 #include "arguments.h"

@@ -1,4 +1,4 @@
-// The end of the process at a set time (Core in core.ts: `endProcessIn`).
+// The end of the process at a set time (Core in open-core.ts: `endProcessIn`).
 #include "../core/base/process_end.h"
 
 #include "arguments.h"

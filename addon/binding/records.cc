@@ -1,4 +1,4 @@
-// Key records, the root file, certificates (Core in core.ts: "records and roots").
+// Key records, the root file, certificates (Core in open-core.ts: "records and roots").
 #include "../core/public_key/certificate.h"
 #include "../core/wrapping/key_record.h"
 #include "../core/root/root_file.h"

@@ -1,4 +1,4 @@
-// What a service tells systemd (Core in core.ts: `tellServiceManager`).
+// What a service tells systemd (Core in open-core.ts: `tellServiceManager`).
 #include "../core/base/service_manager.h"
 
 #include "arguments.h"

@@ -1,4 +1,4 @@
-// Signatures and RSA encryption (Core in core.ts: "digests, macs, signatures").
+// Signatures and RSA encryption (Core in open-core.ts: "digests, macs, signatures").
 #include "../core/public_key/rsa_encryption.h"
 #include "../core/public_key/signature.h"
 

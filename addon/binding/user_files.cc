@@ -1,7 +1,7 @@
-// Files of local users (Core in core.ts: `readUserFile`). Each is read on a thread of its own that
-// no one waits for: it may hang in a file system of its user without end. So these differ from jobs
-// (jobs.h): an environment that ends leaves them alone. How many there are for each user is decided
-// by the caller (provider/client/user-files.ts).
+// Files of local users (Core in open-core.ts: `readUserFile`). Each is read on a thread of its own
+// that no one waits for: it may hang in a file system of its user without end. So these differ from
+// jobs (jobs.h): an environment that ends leaves them alone. How many there are for each user is
+// decided by the caller (provider/agent/settings/user-files.ts).
 #include "../core/base/user_files.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
-// SigV4 and the XKS bodies (Core in core.ts: "XKS"). A parsed request stays here, behind a number,
-// until it is used or released.
+// SigV4 and the XKS bodies (Core in open-core.ts: "XKS"). A parsed request stays here, behind a
+// number, until it is used or released.
 #include "../core/xks/xks_body.h"
 
 #include <mutex>
@@ -78,8 +78,8 @@ XksOperation ReadOperation(const Arguments& arguments) {
   arguments.Refuse("no such operation");
 }
 
-// core.ts makes objects of these arrays: naming members from here costs more than everything else
-// in this call.
+// open-core.ts makes objects of these arrays: naming members from here costs more than everything
+// else in this call.
 napi_value Parse(const Arguments& arguments) {
   const Bytes bytes = arguments.ReadBytes(1);
   XksReading reading = ReadXksBody(ReadOperation(arguments), bytes.data, bytes.size);

@@ -1,11 +1,12 @@
 // Is the provider of this host installed as a database wants it, and does it work? Files first,
-// then the library as a process loads it, then the way to the service (client/diagnose.ts), then a
-// database's first calls, all as the database's OS user. Changes nothing, except that the last
-// check may start the agent, as the database would.
+// then the library as a process loads it, then the way to the service (agent/threads/diagnose.ts),
+// then a database's first calls, all as the database's OS user. Changes nothing, except that the
+// last check may start the agent, as the database would.
 
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { command } from '../../server/base/command-line.ts';
 import {
   type Check,
   type CheckedPart,
@@ -16,16 +17,15 @@ import {
   ok,
   runChecks,
   warning,
-} from '../../server/base/checks.ts';
-import { command } from '../../server/base/command-line.ts';
-import type { ServiceInfo } from '../../server/fronts/contract/tde.ts';
-import { diagnose } from '../client/diagnose.ts';
-import { loadHttpClient } from '../client/load-http.ts';
+} from '../../server/base/diagnostic-checks.ts';
+import type { ServiceInfo } from '../../server/contract/tde.ts';
+import { diagnose } from '../agent/threads/diagnose.ts';
+import { loadHttpClient } from '../agent/threads/load-http.ts';
 import { codeOf } from './error.ts';
-import { mostProgramBytes, readRegular } from './files.ts';
 import { compareConfigurations, grouped } from './guids.ts';
 import { damagedFiles } from './install.ts';
 import { defaultBase, type Layout, libraryName, octal, otherLibraries, placeFaults } from './layout.ts';
+import { mostProgramBytes, readRegular } from './owned-files.ts';
 import { asOwnerAsync, effectiveOwner, type Owner, ownerOfPath } from './owner.ts';
 import { libraryFolderOf, providerRoot } from './payload.ts';
 import { usersOf } from './processes.ts';

@@ -1,6 +1,6 @@
 // What `dke provider` calls: options as they were typed become those of the installer.
 import { join, resolve } from 'node:path';
-import type { Installer, ProviderOptions } from '../../server/fronts/contract/provider.ts';
+import type { Installer, ProviderOptions } from '../../server/contract/provider.ts';
 import { checkProvider, defaultConfigPath } from './check.ts';
 import { install, rollback, uninstall, upgrade } from './install.ts';
 import { defaultBase, defaultLogDirectory, type Layout, layoutOf } from './layout.ts';

@@ -4,7 +4,7 @@
 // they nor the hash are shown.
 import { createHmac, randomBytes } from 'node:crypto';
 import { realpathSync, statSync } from 'node:fs';
-import { loadConfig } from '../client/config.ts';
+import { loadConfig } from '../agent/settings/config.ts';
 import { asOwnerAsync, effectiveOwner, ownerOfPath } from './owner.ts';
 
 export interface InstanceFile {

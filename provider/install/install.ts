@@ -4,10 +4,10 @@
 // is never touched; uninstall removes it when it is asked to.
 import { existsSync, lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import type { InstallReport, ProcessOf } from '../../server/fronts/contract/provider.ts';
+import type { InstallReport, ProcessOf } from '../../server/contract/provider.ts';
 import { codeOf, InstallError } from './error.ts';
-import { inFolder, mostProgramBytes, readRegular, wayOf } from './files.ts';
 import { type Layout, libraryName } from './layout.ts';
+import { inFolder, mostProgramBytes, readRegular, wayOf } from './owned-files.ts';
 import { asOwner } from './owner.ts';
 import { type Payload, sha256 } from './payload.ts';
 import { type InstallOptions, named, Run } from './run.ts';

@@ -177,7 +177,10 @@ export const providerRoot = (own = programRoot(), packaged = '/usr/lib/dke-provi
  */
 export const installedScript = (text: string): string => text.replace(/^project=.*$/m, "project=''");
 
-export const agentEntries = ['dist/provider/client/main.js', 'dist/provider/client/listen.js'] as const;
+export const agentEntries = [
+  'dist/provider/agent/threads/main.js',
+  'dist/provider/agent/threads/socket-thread.js',
+] as const;
 
 /** Reads it all. Throws InstallError when something is not built or not installed. */
 export const gatherPayload = (root = providerRoot()): Payload => {

@@ -2,9 +2,9 @@
 // not shut down), and agents that run the installed program. Read from /proc; only root can read
 // what belongs to other users.
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
-import type { ProcessOf } from '../../server/fronts/contract/provider.ts';
+import type { ProcessOf } from '../../server/contract/provider.ts';
 import { codeOf } from './error.ts';
-import { isRoot } from './files.ts';
+import { isRoot } from './owned-files.ts';
 
 export interface Users {
   readonly processes: readonly ProcessOf[];

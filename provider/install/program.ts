@@ -4,14 +4,14 @@
 // believe the caller's environment: it accepts the file that DKE_PKCS11_CONF names only if it
 // belongs to the effective user, gives no other user a right, and is below a folder of the
 // administrator. So a caller can only choose among the files of the database's user. The rule is
-// that of provider/module/secure_config.c, in the same words.
+// that of provider/module/host/secure_config.c, in the same words.
 //
 // The path of the program is the administrator's word. Of the configuration only owner, mode and
 // place are read, with the rights of the user as whom the program runs; of root's list of folders
 // the first 16 KiB, and only if root alone can write it.
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, sep } from 'node:path';
-import { type Finding, failed, ok, warning } from '../../server/base/checks.ts';
+import { type Finding, failed, ok, warning } from '../../server/base/diagnostic-checks.ts';
 import { codeOf } from './error.ts';
 import { octal } from './layout.ts';
 import { asOwner, type Owner, ownerOfNumbers } from './owner.ts';

@@ -2,8 +2,9 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { InstallReport, ProcessOf } from '../../server/fronts/contract/provider.ts';
+import type { InstallReport, ProcessOf } from '../../server/contract/provider.ts';
 import { codeOf, InstallError } from './error.ts';
+import { type Layout, octal, otherLibraries } from './layout.ts';
 import {
   isRoot,
   makeFolders,
@@ -15,8 +16,7 @@ import {
   setOwner,
   syncFolder,
   writeNew,
-} from './files.ts';
-import { type Layout, octal, otherLibraries } from './layout.ts';
+} from './owned-files.ts';
 import { asOwner, effectiveOwner, type Owner, ownerOfPath } from './owner.ts';
 import type { Payload } from './payload.ts';
 import { usersOf } from './processes.ts';

@@ -13,8 +13,8 @@ import { closeSync, constants, existsSync, openSync, readdirSync, rmSync } from 
 import { isAbsolute, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { codeOf, InstallError } from './error.ts';
-import { makeFolderWhole, readRegular, removeLeftovers, replaceFile, writeNew } from './files.ts';
 import type { Layout } from './layout.ts';
+import { makeFolderWhole, readRegular, removeLeftovers, replaceFile, writeNew } from './owned-files.ts';
 
 export interface Manifest {
   readonly format: 1;

@@ -7,8 +7,8 @@
 // links, a bounded part of each, and of these only lines that are JSON objects.
 import { closeSync, constants, fstatSync, openSync, readdirSync, readSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
-import type { LogLine, ProviderTrace } from '../../server/fronts/contract/provider.ts';
-import { loadConfig } from '../client/config.ts';
+import type { LogLine, ProviderTrace } from '../../server/contract/provider.ts';
+import { loadConfig } from '../agent/settings/config.ts';
 import { codeOf } from './error.ts';
 import { asOwnerAsync, effectiveOwner, ownerOfPath } from './owner.ts';
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vendor.h"
+#include "entry/vendor.h"
 
 /*
  * The usual causes for an administrator, for errors without a cause from the library;

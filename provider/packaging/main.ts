@@ -20,7 +20,7 @@ import { type Build, missingBuilds, packageVersion, put, stagePackage } from './
 const entries = [
   'dist/server/cli/main.js',
   ...agentEntries,
-  'dist/provider/client/diagnose.js',
+  'dist/provider/agent/threads/diagnose.js',
   'dist/provider/install/command.js',
 ];
 
@@ -61,7 +61,7 @@ const sourceDate = (root: string): number => {
 
 /** Sources of the console's pages, relative to the root. */
 const pageSources = (root: string): readonly string[] =>
-  readdirSync(join(root, 'server/web'), { recursive: true, withFileTypes: true, encoding: 'utf8' })
+  readdirSync(join(root, 'server/clients/web'), { recursive: true, withFileTypes: true, encoding: 'utf8' })
     .filter((entry) => entry.isFile() && /^(?!.*config\.ts$).*\.(tsx?|css)$/.test(entry.name))
     .map((entry) => relative(root, join(entry.parentPath, entry.name)));
 

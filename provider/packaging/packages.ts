@@ -66,7 +66,11 @@ const system = {
 };
 
 const serviceSummary = 'external key management service: console, XKS proxy, database keys';
-const service = { folders: ['web', 'server/content/runbooks', 'server/content/api'], pages: true, library: false };
+const service = {
+  folders: ['web', 'server/adapters/runbooks/runbooks', 'server/contract/api'],
+  pages: true,
+  library: false,
+};
 /** Folders of the links to completion and the manual page, which postinst makes. */
 const shellFolders = [
   '/usr/share/man/man1',
@@ -114,7 +118,7 @@ export const packages: readonly PackageSpec[] = [
     ],
     depends: system,
     scripts: 'provider/packaging',
-    program: { folders: ['server/content/runbooks'], pages: false, library: true },
+    program: { folders: ['server/adapters/runbooks/runbooks'], pages: false, library: true },
     built: [
       {
         from: 'provider/java/dke-jce.jar',

@@ -1,7 +1,7 @@
 // Why a database cannot use its key: one row for each cause. A row is the line in the provider's
 // log (what happened, then what to do), the return value that the database prints, and the row of
-// docs/return-codes.md. The agent writes its lines from here (client/causes.ts), the library from
-// module/gen/causes.c, the findings of the diagnostics use the same words, and
+// docs/return-codes.md. The agent writes its lines from here (agent/causes.ts), the library from
+// module/message/gen/causes.c, the findings of the diagnostics use the same words, and
 // test/scenario/provider-log*.test.ts produces each cause for real.
 //
 // Words in braces are facts that the writer of the line fills in: paths, names, numbers and error

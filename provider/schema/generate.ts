@@ -3,7 +3,7 @@
 // part of the built product.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { signatures } from '../client/codec/dispatcher.ts';
+import { signatures } from '../agent/codec/dispatcher.ts';
 import { causesHeader, causesTable } from './generate/causes.ts';
 import { entries } from './generate/entries.ts';
 import { interfaceHeader } from './generate/interface.ts';
@@ -54,13 +54,13 @@ const protocolPage = (): string => {
 /** Every generated file by its path from the root of the project. */
 export const generate = (): ReadonlyMap<string, string> =>
   new Map([
-    ['provider/module/gen/entries.c', entries()],
-    ['provider/module/gen/tables.c', tables()],
-    ['provider/module/gen/numbers.h', numbers()],
-    ['provider/module/gen/forms.h', formsHeader()],
-    ['provider/module/gen/interface.h', interfaceHeader()],
-    ['provider/module/gen/causes.h', causesHeader()],
-    ['provider/module/gen/causes.c', causesTable()],
+    ['provider/module/entry/gen/entries.c', entries()],
+    ['provider/module/entry/gen/tables.c', tables()],
+    ['provider/module/message/gen/numbers.h', numbers()],
+    ['provider/module/message/gen/forms.h', formsHeader()],
+    ['provider/module/message/gen/interface.h', interfaceHeader()],
+    ['provider/module/message/gen/causes.h', causesHeader()],
+    ['provider/module/message/gen/causes.c', causesTable()],
     ['provider/PROTOCOL.md', protocolPage()],
   ]);
 

@@ -1,7 +1,7 @@
 // The parameters of mechanisms: one row for each form, with its structure of Cryptoki and the
 // members that travel, in their order on the wire. From here follow the library's table
-// (gen/tables.c), what the agent reads (client/codec/reader.ts), the type that handlers see, and
-// the table in PROTOCOL.md. A mechanism names its form in mechanisms.ts.
+// (module/entry/gen/tables.c), what the agent reads (agent/codec/reader.ts), the type that handlers
+// see, and the table in PROTOCOL.md. A mechanism names its form in mechanisms.ts.
 
 /**
  * One row of CK_SP800_108_*_PARAMS: `type` a CK_SP800_108_ number. The next three are of a counter

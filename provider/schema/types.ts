@@ -267,7 +267,7 @@ export interface CallParts {
 export interface CallOptions {
   /** The first version of the standard that has it; 2.40 when absent. */
   readonly since?: '3.0';
-  /** The C entry point is written by hand (module/entry.c). */
+  /** The C entry point is written by hand (module/entry/special_entries.c). */
   readonly byHand?: true;
   /** Answered only by the library: never on the wire. */
   readonly local?: true;

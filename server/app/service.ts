@@ -2,31 +2,31 @@
 // everything that is there was recognised: lock, database, root key, keys, then the first start
 // (start.ts). Each part is released in reverse order. Errors leave as StartError.
 
-import { systemClock } from '../base/clock.ts';
-import { ServiceError } from '../base/errors.ts';
 import { createEvents } from '../base/events.ts';
 import { newId } from '../base/ids.ts';
 import { createLimitRefusals } from '../base/limit-refusals.ts';
+import { ServiceError } from '../base/service-error.ts';
 import { StartError } from '../base/start-error.ts';
+import { systemClock } from '../base/time.ts';
 import { createTurns, type GivingWay } from '../base/turns.ts';
-import type { TlsMaterial } from '../listener/listener.ts';
-import { openData } from './data.ts';
-import { createDisks } from './disks.ts';
-import type { ServiceEvents } from './events.ts';
-import { createFronts } from './fronts.ts';
-import type { Service, ServiceOptions } from './interface.ts';
+import type { TlsMaterial } from '../fronts/listener/listener.ts';
 import { createStopGrace } from './jobs.ts';
 import { createLifecycle, type Lifecycle, type StopFailure } from './lifecycle.ts';
-import { createNodes } from './nodes.ts';
-import { openObservation } from './observation.ts';
-import { createParts } from './parts.ts';
-import { createPorts } from './ports.ts';
+import { createParts } from './open/background-work.ts';
+import { openData } from './open/data.ts';
+import { createDisks } from './open/disks.ts';
+import type { ServiceEvents } from './open/events.ts';
+import { createFronts } from './open/fronts.ts';
+import { createNodes } from './open/nodes.ts';
+import { openObservation } from './open/observation.ts';
+import { createPorts } from './open/ports.ts';
+import { auditSources } from './open/sinks.ts';
+import { openDirectory } from './open/storage.ts';
+import type { Service, ServiceOptions } from './running-service.ts';
 import { createServing } from './serving.ts';
-import { auditSources } from './sinks.ts';
 import { createRecord, createStart } from './start.ts';
 import { requireStart } from './start-checks.ts';
 import { toStartError } from './start-errors.ts';
-import { openDirectory } from './storage.ts';
 
 const stopFault = ({ name, error }: StopFailure): StartError =>
   new StartError(

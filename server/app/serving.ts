@@ -2,14 +2,14 @@
 // that is not the one that was signed closes it, at the start or later, until an operator confirms
 // it.
 
-import { toRfc3339 } from '../base/clock.ts';
+import { toRfc3339 } from '../base/time.ts';
 import type { Unsound } from '../domain/audit-finding.ts';
 import { toText } from '../domain/difference.ts';
 import type { RunningFleet } from '../operations/nodes/running-fleet.ts';
 import type { QuarantineGate } from '../operations/service/quarantine.ts';
-import type { Directory } from '../ports/directory.ts';
 import type { Log } from '../ports/log.ts';
-import type { ServiceEvents } from './events.ts';
+import type { Directory } from '../ports/working-memory.ts';
+import type { ServiceEvents } from './open/events.ts';
 import type { Start } from './start.ts';
 
 export interface Serving {

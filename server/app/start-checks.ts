@@ -4,18 +4,18 @@
 import { accessSync, constants, existsSync, type Stats, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { rootCertificates } from 'node:tls';
-import { type Check, type Finding, ok, warning } from '../base/checks.ts';
+import { requireSnapshotFolder } from '../adapters/archives/archive.ts';
+import { inspectDatabase } from '../adapters/store/migrations/inspect-database.ts';
 import { shellWord } from '../base/command-line.ts';
+import { type Check, type Finding, ok, warning } from '../base/diagnostic-checks.ts';
 import { StartError, type StartErrorClass } from '../base/start-error.ts';
-import { checkFile } from '../config/check-file.ts';
-import type { Config } from '../config/config.ts';
-import { chainFault } from '../native/served-certificates.ts';
 import type { Log } from '../ports/log.ts';
-import { requireSnapshotFolder } from '../snapshots/archive.ts';
-import { inspectDatabase } from '../store/sqlite/inspect.ts';
-import { readAuthorities, rolesOf } from './identity.ts';
-import { isRestoreCutOff } from './restore-journal.ts';
-import { openTlsFiles, pairFilesOf, readPem } from './tls-files.ts';
+import { checkFile } from './config/check-file.ts';
+import type { Config } from './config/config.ts';
+import { isRestoreCutOff } from './host/restore-journal.ts';
+import { readAuthorities, rolesOf } from './open/identity.ts';
+import { openTlsFiles, pairFilesOf, readPem } from './tls/reload-certificates.ts';
+import { chainFault } from './tls/served-certificates.ts';
 
 /** What a check works on, and what earlier ones have left for it. */
 export interface CheckedHost {

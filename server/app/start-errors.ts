@@ -3,12 +3,12 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { CoreError } from '../../addon/core.ts';
+import { StoreError } from '../adapters/store/engine/store-error.ts';
 import { command, shellWord } from '../base/command-line.ts';
-import { ServiceError } from '../base/errors.ts';
+import { ServiceError } from '../base/service-error.ts';
 import { StartError } from '../base/start-error.ts';
-import type { Config } from '../config/config.ts';
 import { RootKeyError } from '../ports/key-ring.ts';
-import { StoreError } from '../store/errors.ts';
+import type { Config } from './config/config.ts';
 
 /** Where the database of a configuration is, in words that an operator can follow. */
 export const databaseOf = ({ postgresql, dataDirectory }: Config): string =>

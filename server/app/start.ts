@@ -5,13 +5,13 @@ import { serviceTenantId } from '../base/ids.ts';
 import { serviceActor } from '../domain/actor.ts';
 import { adoptPersons } from '../operations/access/identities.ts';
 import { setUp } from '../operations/service/first-start.ts';
-import type { OpenedData } from './data.ts';
-import type { ServiceOptions } from './interface.ts';
 import { type StopGrace, startJobs } from './jobs.ts';
 import type { Lifecycle } from './lifecycle.ts';
-import type { Nodes } from './nodes.ts';
-import type { Parts } from './parts.ts';
-import type { OpenedPorts } from './ports.ts';
+import type { Parts } from './open/background-work.ts';
+import type { OpenedData } from './open/data.ts';
+import type { Nodes } from './open/nodes.ts';
+import type { OpenedPorts } from './open/ports.ts';
+import type { ServiceOptions } from './running-service.ts';
 
 export interface Start {
   /** Runs every step. A call after a failure continues with the step that failed. */

@@ -1,4 +1,5 @@
-// What the row of a token object says of the content beside it: store/row-codes.ts compares them.
+// What the row of a token object says of the content beside it: adapters/store/rows/row-codes.ts
+// compares them.
 
 import { hash } from 'node:crypto';
 

@@ -1,6 +1,6 @@
 // Files that are read and written piece by piece, on whatever disk they are
-// (ports/foreign-disk.ts): here, or in the process of their disk (app/disk-process.ts). A file is a
-// number that only this process has given: with the process, its open files end. Every step is
+// (ports/foreign-disk.ts): here, or in the process of their disk (app/open/disk-process.ts). A file
+// is a number that only this process has given: with the process, its open files end. Every step is
 // short: what is written is synced as it comes, so that the last sync of a large file is not a long
 // one.
 

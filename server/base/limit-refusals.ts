@@ -3,7 +3,7 @@
 // how often and from where, so that lines and addresses are bounded. Which kinds exist is this
 // list, and each of them is tested (test/scenario/limits.test.ts).
 
-import { ServiceError } from './errors.ts';
+import { ServiceError } from './service-error.ts';
 
 /** Limits of requests: a refused request is answered 429, with Retry-After. */
 const requestLimits = ['sign-ins', 'exports', 'diagnoses', 'tde-requests', 'xks-requests'] as const;

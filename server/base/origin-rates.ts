@@ -3,9 +3,9 @@
 // theirs, from where, so that origins are bounded and the latest stay. It decides before anything
 // of the request is read. What is lost with a restart is a burst for each origin.
 
-import type { Clock } from './clock.ts';
 import { LimitRefused, type RequestLimit } from './limit-refusals.ts';
 import { originsOf } from './origins.ts';
+import type { Clock } from './time.ts';
 
 export interface OriginRates {
   /** Takes one from the buckets of the address. 'rate-limited' when one of them is empty. */

@@ -1,7 +1,7 @@
 // Tags of keys: plain words, or name=value. Kept sorted, each once, so that two lists of the same
 // tags are the same text.
 
-import { ServiceError } from './errors.ts';
+import { ServiceError } from './service-error.ts';
 
 export const mostTags = 20;
 /** 1 to 64 lower-case letters (a-z), digits and - . _ : = / */

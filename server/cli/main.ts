@@ -7,11 +7,11 @@ import { type Command, CommanderError } from 'commander';
 import { ignoreForeignSignals } from '../base/foreign-signals.ts';
 import { redact } from '../base/redaction.ts';
 import { toldError } from '../base/start-error.ts';
-import { askedService, readAnswers, rememberAsked } from './asked.ts';
-import { CommandError, type ExitClass, exitCodes } from './exit-codes.ts';
-import { isShowingSecret, type OutputFormat, printError, secretExists, showingSecret } from './output.ts';
 import { makeProgramFor } from './program.ts';
-import { clearProgress, startProgress, stopProgress } from './progress.ts';
+import { askedService, readAnswers, rememberAsked } from './service/asked.ts';
+import { CommandError, type ExitClass, exitCodes } from './terminal/exit-codes.ts';
+import { isShowingSecret, type OutputFormat, printError, secretExists, showingSecret } from './terminal/output.ts';
+import { clearProgress, startProgress, stopProgress } from './terminal/progress.ts';
 
 ignoreForeignSignals();
 
@@ -37,7 +37,7 @@ const asAnswerFault = async (error: unknown): Promise<unknown> => {
   const [url, answers] = [askedService(), readAnswers()];
   const mayBe = error instanceof TypeError || error instanceof SyntaxError || error instanceof RangeError;
   if (!mayBe || url === undefined || answers.length === 0) return error;
-  const { answerFault } = await import('./answer-fault.ts');
+  const { answerFault } = await import('./service/answer-fault.ts');
   const fault = answerFault(answers);
   if (fault === undefined) return error;
   const why = process.env.DKE_DEBUG === '1' ? `${fault}; ${toldError(error).message}` : fault;

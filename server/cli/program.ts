@@ -1,76 +1,88 @@
 // The `dke` command: the global options, and one file for each noun. Only the file of the noun that
 // was asked for is loaded, because most of the time of a short command is loading. An action
-// imports the service's own code (main.ts, app/offline.ts) when it runs.
+// imports the service's own code (main.ts, app/host/offline.ts) when it runs.
 
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { CommandError } from './exit-codes.ts';
-import { outputFormats } from './output.ts';
+import { CommandError } from './terminal/exit-codes.ts';
+import { outputFormats } from './terminal/output.ts';
 
 type Add = (program: Command, everything: () => Promise<Command>) => void;
 
 /** What help says of each noun, and where the noun is. */
 const nouns: Readonly<Record<string, readonly [summary: string, load: () => Promise<Add>]>> = {
-  server: ['run the service', async () => (await import('./server.ts')).addServer],
-  agent: ['run the agent of a database host', async () => (await import('./agent.ts')).addAgent],
+  server: ['run the service', async () => (await import('./host/server.ts')).addServer],
+  agent: ['run the agent of a database host', async () => (await import('./host/agent.ts')).addAgent],
   provider: [
     'install and check the PKCS#11 library of a database host',
-    async () => (await import('./provider.ts')).addProvider,
+    async () => (await import('./host/provider.ts')).addProvider,
   ],
   context: [
     'named services: address, authority, token file and tenant',
-    async () => (await import('./context.ts')).addContext,
+    async () => (await import('./commands/context.ts')).addContext,
   ],
-  login: ['sign in as a user', async () => (await import('./login.ts')).addLogin],
-  logout: ['sign out: end the session of dke login', async () => (await import('./login.ts')).addLogout],
-  token: ['API tokens', async () => (await import('./token.ts')).addToken],
-  user: ['users: people who sign in', async () => (await import('./user.ts')).addUser],
-  session: ['who is signed in at the console', async () => (await import('./session.ts')).addSession],
-  setup: ['the first steps of a service', async () => (await import('./setup.ts')).addSetup],
-  tenant: ['tenants: the owners of all resources', async () => (await import('./tenant.ts')).addTenant],
-  search: ['find anything by name or id', async () => (await import('./search.ts')).addSearch],
-  vault: ['vaults: where keys are', async () => (await import('./vault.ts')).addVault],
-  key: ['keys', async () => (await import('./key.ts')).addKey],
-  package: ['packages for database hosts', async () => (await import('./package.ts')).addPackage],
-  tde: ['databases: groups, applications, master keys', async () => (await import('./tde.ts')).addTde],
+  login: ['sign in as a user', async () => (await import('./commands/login.ts')).addLogin],
+  logout: ['sign out: end the session of dke login', async () => (await import('./commands/login.ts')).addLogout],
+  token: ['API tokens', async () => (await import('./commands/token.ts')).addToken],
+  user: ['users: people who sign in', async () => (await import('./commands/user.ts')).addUser],
+  session: ['who is signed in at the console', async () => (await import('./commands/session.ts')).addSession],
+  setup: ['the first steps of a service', async () => (await import('./commands/setup.ts')).addSetup],
+  tenant: ['tenants: the owners of all resources', async () => (await import('./commands/tenant.ts')).addTenant],
+  search: ['find anything by name or id', async () => (await import('./commands/search.ts')).addSearch],
+  vault: ['vaults: where keys are', async () => (await import('./commands/vault.ts')).addVault],
+  key: ['keys', async () => (await import('./commands/key.ts')).addKey],
+  package: ['packages for database hosts', async () => (await import('./commands/package.ts')).addPackage],
+  tde: ['databases: groups, applications, master keys', async () => (await import('./commands/tde.ts')).addTde],
   runbook: [
     'procedures for a database: rotate, migrate, restore, upgrade',
-    async () => (await import('./runbook.ts')).addRunbook,
+    async () => (await import('./commands/runbook.ts')).addRunbook,
   ],
   endpoint: [
     'key store endpoints: what a cloud key service calls',
-    async () => (await import('./endpoint.ts')).addEndpoint,
+    async () => (await import('./commands/endpoint.ts')).addEndpoint,
   ],
   'key-store': [
     'external key stores: the cloud’s side of an endpoint',
-    async () => (await import('./key-store.ts')).addKeyStore,
+    async () => (await import('./commands/key-store.ts')).addKeyStore,
   ],
-  approval: ['requests that need approval (dual control)', async () => (await import('./approval.ts')).addApproval],
-  snapshot: ['backup and restore of a tenant', async () => (await import('./snapshot.ts')).addSnapshot],
-  copy: ['files that left the service with its keys', async () => (await import('./copy.ts')).addCopy],
+  approval: [
+    'requests that need approval (dual control)',
+    async () => (await import('./commands/approval.ts')).addApproval,
+  ],
+  snapshot: ['backup and restore of a tenant', async () => (await import('./commands/snapshot.ts')).addSnapshot],
+  copy: ['files that left the service with its keys', async () => (await import('./commands/copy.ts')).addCopy],
   'recovery-key': [
     'keys that open snapshots, stored away from the service',
-    async () => (await import('./recovery-key.ts')).addRecoveryKey,
+    async () => (await import('./commands/recovery-key.ts')).addRecoveryKey,
   ],
-  notification: ['notifications that need action', async () => (await import('./notification.ts')).addNotification],
-  node: ['nodes: the servers that share one database', async () => (await import('./node.ts')).addNode],
-  audit: ['the audit log', async () => (await import('./audit.ts')).addAudit],
-  status: ["the service's state", async () => (await import('./overview.ts')).addStatus],
-  jobs: ['the scheduled jobs', async () => (await import('./overview.ts')).addJobs],
-  clock: ['the time that decides about deadlines', async () => (await import('./clock.ts')).addClock],
-  backup: ['back up and restore the whole service (SQLite)', async () => (await import('./backup.ts')).addBackup],
-  root: ['the root key: providers, rotation, unsealing', async () => (await import('./root.ts')).addRoot],
+  notification: [
+    'notifications that need action',
+    async () => (await import('./commands/notification.ts')).addNotification,
+  ],
+  node: ['nodes: the servers that share one database', async () => (await import('./commands/node.ts')).addNode],
+  audit: ['the audit log', async () => (await import('./commands/audit.ts')).addAudit],
+  status: ["the service's state", async () => (await import('./commands/overview.ts')).addStatus],
+  jobs: ['the scheduled jobs', async () => (await import('./commands/overview.ts')).addJobs],
+  clock: ['the time that decides about deadlines', async () => (await import('./commands/clock.ts')).addClock],
+  backup: ['back up and restore the whole service (SQLite)', async () => (await import('./host/backup.ts')).addBackup],
+  root: ['the root key: providers, rotation, unsealing', async () => (await import('./host/root.ts')).addRoot],
   quarantine: [
     'review a database that failed its rollback check',
-    async () => (await import('./root.ts')).addQuarantine,
+    async () => (await import('./host/root.ts')).addQuarantine,
   ],
-  store: ['manage the database of the service', async () => (await import('./store.ts')).addStore],
-  support: ['collect what support needs', async () => (await import('./support.ts')).addSupport],
-  verify: ['check all stored data, offline', async () => (await import('./verify.ts')).addVerify],
-  latency: ['how long requests of key store endpoints took', async () => (await import('./overview.ts')).addLatency],
-  settings: ['the settings of the service', async () => (await import('./overview.ts')).addSettings],
-  doctor: ['check a database host or the host of the service', async () => (await import('./doctor.ts')).addDoctor],
-  cloud: ['run a simulated cloud key service', async () => (await import('./cloud.ts')).addCloud],
-  completion: ['command completion for a shell', async () => (await import('./completion.ts')).addCompletion],
+  store: ['manage the database of the service', async () => (await import('./host/store.ts')).addStore],
+  support: ['collect what support needs', async () => (await import('./host/support.ts')).addSupport],
+  verify: ['check all stored data, offline', async () => (await import('./host/verify-store.ts')).addVerify],
+  latency: [
+    'how long requests of key store endpoints took',
+    async () => (await import('./commands/overview.ts')).addLatency,
+  ],
+  settings: ['the settings of the service', async () => (await import('./commands/overview.ts')).addSettings],
+  doctor: [
+    'check a database host or the host of the service',
+    async () => (await import('./host/doctor.ts')).addDoctor,
+  ],
+  cloud: ['run a simulated cloud key service', async () => (await import('./host/cloud.ts')).addCloud],
+  completion: ['command completion for a shell', async () => (await import('./terminal/completion.ts')).addCompletion],
 };
 
 const seconds = (text: string): number => {

@@ -1,9 +1,9 @@
 // What a package installs for a person at a shell: completion and the manual page. Run when
 // packages are made; no command imports it.
 
-import { completionScript } from './completion.ts';
-import { manualPage } from './manual-page.ts';
 import { makeProgram } from './program.ts';
+import { completionScript } from './terminal/completion.ts';
+import { manualPage } from './terminal/manual-page.ts';
 
 /** The texts of the files, by file name. */
 export const shellFiles = async (version: string, date: Date): Promise<Readonly<Record<string, string>>> => {

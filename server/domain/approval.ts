@@ -1,7 +1,7 @@
 // An approval request: what would be done, by whose wish, under which rules, and who has agreed.
 // Terminal in every state but `pending`.
 
-import { Waiting } from '../base/waiting.ts';
+import { Waiting } from '../base/waits-for-approval.ts';
 import type { AuditValue, SubjectKind } from './audit-event.ts';
 import { type DualControlRule, type GovernedAction, mayApprove } from './dual-control.ts';
 import type { Integrity } from './vault.ts';

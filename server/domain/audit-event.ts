@@ -3,7 +3,7 @@
 // credential, a key, an input or an output.
 
 import { canonicalJson } from '../base/bytes.ts';
-import { toRfc3339 } from '../base/clock.ts';
+import { toRfc3339 } from '../base/time.ts';
 import { textOfLabel } from './label.ts';
 
 /** How much it matters: what an alarm is set on. */

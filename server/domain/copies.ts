@@ -2,7 +2,7 @@
 // (`unrecoverableAt`), what names them (the audit log, the API, the console, the command) and the
 // table in docs/snapshots.md follow from it.
 
-import { toRfc3339 } from '../base/clock.ts';
+import { toRfc3339 } from '../base/time.ts';
 import type { Integrity } from './vault.ts';
 
 interface Place {

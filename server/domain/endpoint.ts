@@ -1,6 +1,6 @@
 // Key store endpoints: what a cloud key service calls under /xks/<prefix>.
 
-import type { CheckResult } from '../base/checks.ts';
+import type { CheckResult } from '../base/diagnostic-checks.ts';
 import type { AuthorizationRule } from './authorization-rule.ts';
 import type { Integrity } from './vault.ts';
 

@@ -1,4 +1,4 @@
-// Whether two lists of facts (native/host-facts.ts) are of one host. A host may get another
+// Whether two lists of facts (adapters/host/host-facts.ts) are of one host. A host may get another
 // interface; one that has none of its former ones, or another machine id, is another host. What one
 // of the two does not know decides nothing.
 

@@ -1,6 +1,6 @@
 // The metrics of the service: one row each. The numbers are gathered in
-// operations/service/read-metrics.ts, written by fronts/metrics.ts and telemetry/otlp.ts, and
-// explained in docs/monitoring.md; tests keep dashboard, alerts and page to this table.
+// operations/service/read-metrics.ts, written by fronts/metrics.ts and adapters/telemetry/otlp.ts,
+// and explained in docs/monitoring.md; tests keep dashboard, alerts and page to this table.
 //
 // Labels have few values: what is configured (endpoints, credentials, certificates, nodes) or one
 // of a fixed list. What callers send (principals, keys, paths) is never a label. No value and no

@@ -1,7 +1,7 @@
 // What a database binds to: groups, applications, their credentials and instances, master keys and
 // token objects.
 
-import type { CompatibilitySwitch } from '../base/compatibility.ts';
+import type { CompatibilitySwitch } from '../base/compatibility-switches.ts';
 import type { KeyCopies } from './copies.ts';
 import type { KeyAlgorithm, KeyUsage, ObjectClass, ShownKey } from './key.ts';
 import type { KeyRules } from './key-custody.ts';

@@ -5,9 +5,9 @@
 
 import type { HttpBindings } from '@hono/node-server';
 import { Hono, type MiddlewareHandler } from 'hono';
-import { ServiceError } from '../base/errors.ts';
 import { countRefusal, type LimitRefusals } from '../base/limit-refusals.ts';
 import type { OriginRates } from '../base/origin-rates.ts';
+import { ServiceError } from '../base/service-error.ts';
 import type { MetricFamily } from '../domain/metrics.ts';
 import { admitStranger } from './shared/admission.ts';
 import { expositionType, formatMetrics } from './shared/exposition.ts';

@@ -3,7 +3,7 @@
 // this host: requests that came through one need a token.
 
 import { type Context, Hono } from 'hono';
-import { ServiceError } from '../base/errors.ts';
+import { ServiceError } from '../base/service-error.ts';
 import type { MetricFamily } from '../domain/metrics.ts';
 import type { Operations } from '../operations/index.ts';
 import { expositionType, formatMetrics } from './shared/exposition.ts';

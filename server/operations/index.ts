@@ -10,20 +10,24 @@
 import type { FleetNode } from '../domain/node.ts';
 import type { Fleet } from '../ports/fleet.ts';
 import type { DistributedPackages } from '../ports/packages.ts';
-import type { AccessOperations, AuthenticationOperations, TokenOperations } from './access/interface.ts';
-import type { ApplicationOperations, TdeGroupOperations } from './applications/interface.ts';
-import type { ApprovalOperations, DualControlOperations } from './approvals/interface.ts';
-import type { AuditOperations } from './audit/interface.ts';
+import type { AccessOperations, AuthenticationOperations, TokenOperations } from './access/access-operations.ts';
+import type { ApplicationOperations, TdeGroupOperations } from './applications/applications-operations.ts';
+import type { ApprovalOperations, DualControlOperations } from './approvals/approvals-operations.ts';
+import type { AuditOperations } from './audit/audit-operations.ts';
 import type { CopyOperations } from './copies/interface.ts';
-import type { DiagnosticsOperations, EndpointOperations, ExternalKeyStoreOperations } from './endpoints/interface.ts';
-import type { KeyOperations, MasterKeyOperations } from './keys/interface.ts';
-import type { NodeOperations } from './nodes/interface.ts';
-import type { NotificationOperations } from './notifications/interface.ts';
-import type { PeopleOperations } from './people/interface.ts';
-import type { RequestOperations } from './requests/interface.ts';
-import type { RootOperations } from './root/interface.ts';
-import type { RunbookOperations } from './runbooks/interface.ts';
-import type { SearchOperations } from './search/interface.ts';
+import type {
+  DiagnosticsOperations,
+  EndpointOperations,
+  ExternalKeyStoreOperations,
+} from './endpoints/endpoints-operations.ts';
+import type { KeyOperations, MasterKeyOperations } from './keys/keys-operations.ts';
+import type { NodeOperations } from './nodes/nodes-operations.ts';
+import type { NotificationOperations } from './notifications/notifications-operations.ts';
+import type { PeopleOperations } from './people/people-operations.ts';
+import type { RequestOperations } from './requests/requests-operations.ts';
+import type { RootOperations } from './root/root-operations.ts';
+import type { RunbookOperations } from './runbooks/runbooks-operations.ts';
+import type { SearchOperations } from './search/search-operations.ts';
 import type {
   ClockOperations,
   OverviewOperations,
@@ -31,31 +35,31 @@ import type {
   ServiceSettings,
   SetupOperations,
   StatusOperations,
-} from './service/interface.ts';
-import type { IdempotencyOperations } from './shared/idempotency.ts';
+} from './service/service-operations.ts';
+import type { IdempotencyOperations } from './shared/answer-once.ts';
 import type { JobState } from './shared/job-board.ts';
 import type { PreconditionOperations } from './shared/preconditions.ts';
-import type { RecoveryKeyOperations, SnapshotOperations } from './snapshots/interface.ts';
-import type { TdeOperations } from './tde/interface.ts';
-import type { TenantOperations } from './tenants/interface.ts';
-import type { VaultOperations } from './vaults/interface.ts';
+import type { RecoveryKeyOperations, SnapshotOperations } from './snapshots/snapshots-operations.ts';
+import type { TdeOperations } from './tde/tde-operations.ts';
+import type { TenantOperations } from './tenants/tenants-operations.ts';
+import type { VaultOperations } from './vaults/vaults-operations.ts';
 
-export type * from './access/interface.ts';
-export type * from './applications/interface.ts';
-export type * from './approvals/interface.ts';
-export type * from './audit/interface.ts';
-export type * from './endpoints/interface.ts';
-export type * from './keys/interface.ts';
-export type * from './nodes/interface.ts';
-export type * from './notifications/interface.ts';
-export type * from './requests/interface.ts';
-export type * from './root/interface.ts';
-export type * from './runbooks/interface.ts';
-export type * from './search/interface.ts';
-export type * from './service/interface.ts';
-export type * from './tde/interface.ts';
-export type * from './tenants/interface.ts';
-export type * from './vaults/interface.ts';
+export type * from './access/access-operations.ts';
+export type * from './applications/applications-operations.ts';
+export type * from './approvals/approvals-operations.ts';
+export type * from './audit/audit-operations.ts';
+export type * from './endpoints/endpoints-operations.ts';
+export type * from './keys/keys-operations.ts';
+export type * from './nodes/nodes-operations.ts';
+export type * from './notifications/notifications-operations.ts';
+export type * from './requests/requests-operations.ts';
+export type * from './root/root-operations.ts';
+export type * from './runbooks/runbooks-operations.ts';
+export type * from './search/search-operations.ts';
+export type * from './service/service-operations.ts';
+export type * from './tde/tde-operations.ts';
+export type * from './tenants/tenants-operations.ts';
+export type * from './vaults/vaults-operations.ts';
 
 export interface Operations extends PeopleOperations, AuthenticationOperations, StatusOperations {
   readonly tenants: TenantOperations;

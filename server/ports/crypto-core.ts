@@ -1,4 +1,4 @@
-// The part of the addon that the server uses. Types only; `native/core.ts` gives the
+// The part of the addon that the server uses. Types only; `adapters/crypto/open-core.ts` gives the
 // implementation.
 
 import type { Core } from '../../addon/core.ts';

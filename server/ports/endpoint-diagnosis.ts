@@ -1,6 +1,6 @@
 // The diagnostics of one key store endpoint, as operations see them.
 
-import type { CheckResult, CheckWatch } from '../base/checks.ts';
+import type { CheckResult, CheckWatch } from '../base/diagnostic-checks.ts';
 
 /** The configuration of the cloud side; absent members were not given. */
 export interface CloudSide {

@@ -1,6 +1,6 @@
 // Requests an erasure run. Destructions within a short time share one.
 
-import type { RecordClass } from './records.ts';
+import type { RecordClass } from './key-record.ts';
 
 /**
  * Why the run cannot finish: records that do not open, because only the old root key may still open

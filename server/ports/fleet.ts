@@ -1,7 +1,7 @@
 // The servers that share this one's store, as this one sees them. A server with a store of its own
 // is a fleet of one.
 
-import type { ServiceError } from '../base/errors.ts';
+import type { ServiceError } from '../base/service-error.ts';
 import type { Duty, FleetNode } from '../domain/node.ts';
 import type { SeenNode } from './node-link.ts';
 

@@ -5,7 +5,7 @@
 import type { LogKey, NoteSigner } from '../base/checkpoint.ts';
 import type { RowAuthenticator } from '../base/row-jobs.ts';
 import type { KeyRef, SealedPart, UnwrappedKind } from './crypto-core.ts';
-import type { OwnedRecord, RecordClass, RecordOwner, StoredRecord } from './records.ts';
+import type { OwnedRecord, RecordClass, RecordOwner, StoredRecord } from './key-record.ts';
 import type { RootProvider } from './root-provider.ts';
 import type { Repositories, Store } from './store.ts';
 

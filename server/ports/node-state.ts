@@ -7,7 +7,7 @@
 // and the checkpoint next to the root key remains. Older (a copy of the directory): it asks for
 // less than was confirmed. It is cleared only by a confirmation that is in the audit log.
 
-import type { ServiceError } from '../base/errors.ts';
+import type { ServiceError } from '../base/service-error.ts';
 import type { Unsound } from '../domain/audit-finding.ts';
 import type { StorePosition } from '../domain/change-protocol.ts';
 

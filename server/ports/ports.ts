@@ -1,10 +1,9 @@
 // All ports in one record; an operation takes only those it uses: `Pick<Ports, 'store' | 'clock'>`.
 
-import type { Clock } from '../base/clock.ts';
 import type { Exclusion } from '../base/exclusion.ts';
+import type { Clock } from '../base/time.ts';
 import type { CryptoCore } from './crypto-core.ts';
 import type { Deadlines } from './deadlines.ts';
-import type { Directory } from './directory.ts';
 import type { EndpointDiagnosis } from './endpoint-diagnosis.ts';
 import type { ErasureRuns } from './erasure.ts';
 import type { Fleet } from './fleet.ts';
@@ -20,6 +19,7 @@ import type { ServiceIdentity } from './service-identity.ts';
 import type { SnapshotArchive } from './snapshot-archive.ts';
 import type { Store } from './store.ts';
 import type { UsageLog } from './usage-log.ts';
+import type { Directory } from './working-memory.ts';
 
 export interface Ports {
   readonly store: Store;

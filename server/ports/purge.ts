@@ -1,4 +1,5 @@
-// What a purge and the clock remove, as the declarations of the tables say (store/tables/table.ts).
+// What a purge and the clock remove, as the declarations of the tables say
+// (adapters/store/schema/tables/table.ts).
 
 import type { TablesBy } from './tables.ts';
 

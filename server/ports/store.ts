@@ -23,11 +23,7 @@ import type { NodeState } from '../domain/node.ts';
 import type { Notification, NotificationFilter, NotificationKind } from '../domain/notification.ts';
 import type { Tenant, TenantScope } from '../domain/tenant.ts';
 import type { Sound, Vault } from '../domain/vault.ts';
-import type { IdempotencyRepository } from './idempotency.ts';
-import type { DutyHold, NodeLink, NodeRow } from './node-link.ts';
-import type { OutsideCopyRepository } from './outside-copies.ts';
-import type { PeopleRepositories } from './people.ts';
-import type { PruningRepository, PurgeRepository } from './purge.ts';
+import type { IdempotencyRepository } from './kept-answers.ts';
 import type {
   OwnedRecord,
   OwnedRecords,
@@ -37,8 +33,12 @@ import type {
   RecordPosition,
   StoredRecord,
   WholeRecord,
-} from './records.ts';
-import type { SearchRepository } from './search.ts';
+} from './key-record.ts';
+import type { DutyHold, NodeLink, NodeRow } from './node-link.ts';
+import type { OutsideCopyRepository } from './outside-copies.ts';
+import type { PeopleRepositories } from './people.ts';
+import type { PruningRepository, PurgeRepository } from './purge.ts';
+import type { SearchRepository } from './search-index.ts';
 import type {
   KeyBindingRepository,
   OpeningRepository,

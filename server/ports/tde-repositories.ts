@@ -179,7 +179,7 @@ export interface TdeRepositories {
   };
   /**
    * What was carried out for database hosts, by who asked and the key of the request: see
-   * operations/tde/once.ts.
+   * operations/tde/carry-out-once.ts.
    */
   readonly tdeRequests: {
     /** Throws 'key-tampered' where the row was changed from outside. */

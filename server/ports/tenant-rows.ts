@@ -2,7 +2,7 @@
 // matter here, only that nothing is lost and that every row gets its authentication code again.
 
 import type { Integrity } from '../domain/vault.ts';
-import type { OwnedRecord, RecordClass, RecordOwner } from './records.ts';
+import type { OwnedRecord, RecordClass, RecordOwner } from './key-record.ts';
 import type { SnapshotRow } from './snapshot-archive.ts';
 import type { TablesBy } from './tables.ts';
 

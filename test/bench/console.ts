@@ -8,18 +8,12 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout } from 'node:timers/promises';
-import { systemClock } from '../../server/base/clock.ts';
-import { apiRoutes } from '../../server/fronts/contract/api/index.ts';
-import type { RouteGroup, RouteRow } from '../../server/fronts/contract/api/row.ts';
-import {
-  envelopeType,
-  instanceText,
-  packEnvelope,
-  tdeRoutes,
-  unpackEnvelope,
-} from '../../server/fronts/contract/tde.ts';
+import { openPostgresStore, openStore } from '../../server/adapters/store/store.ts';
+import { systemClock } from '../../server/base/time.ts';
+import { apiRoutes } from '../../server/contract/api/index.ts';
+import type { RouteGroup, RouteRow } from '../../server/contract/api/row.ts';
+import { envelopeType, instanceText, packEnvelope, tdeRoutes, unpackEnvelope } from '../../server/contract/tde.ts';
 import type { Store } from '../../server/ports/store.ts';
-import { openPostgresStore, openStore } from '../../server/store/store.ts';
 import { fillLongTables, longTableIds } from '../support/long-tables.ts';
 import { instance, masterKey, openTestService } from '../support/open-service.ts';
 import { startServerProcess } from '../support/server-process.ts';

@@ -15,7 +15,7 @@ import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { Endpoint } from '../../server/fronts/contract/api/endpoints.ts';
+import type { Endpoint } from '../../server/contract/api/endpoints-routes.ts';
 import { openConsoleApi } from '../support/console-api.ts';
 import { startServerProcess } from '../support/server-process.ts';
 import { signXksRequest } from '../support/sign.ts';

@@ -1,5 +1,5 @@
 // Loaded into a server before its program (`--import`): the position of the database
-// (server/store/node-state.ts) is not written, to measure what writing it costs.
+// (server/adapters/store/node-state.ts) is not written, to measure what writing it costs.
 import files from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 

@@ -3,7 +3,7 @@
 // measured: prints the two ports and a credential as JSON.
 
 import { core } from '../../addon/core.ts';
-import { createListener } from '../../server/listener/listener.ts';
+import { createListener } from '../../server/fronts/listener/listener.ts';
 import { administrator, openTestService } from '../support/open-service.ts';
 
 const opened = await openTestService({ toml: '[memory]\nallow_unlocked = true\n' });

@@ -5,7 +5,7 @@
 import { createECDH } from 'node:crypto';
 import pkcs11js from 'pkcs11js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type ObjectKind, ruleFor } from '../../provider/client/rules.ts';
+import { type ObjectKind, ruleFor } from '../../provider/agent/objects/attribute-rules.ts';
 import { type AttributeName, attributes, CKA } from '../../provider/schema/attributes.ts';
 import { CKK, CKO } from '../../provider/schema/constants.ts';
 import { findAll } from '../support/graphene-calls.ts';

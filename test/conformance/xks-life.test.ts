@@ -2,8 +2,8 @@
 // server: what a change of theirs does to the very next request on connections that are open. Each
 // test has an endpoint of its own.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Endpoint, EndpointCredential, ProxyConfiguration } from '../../server/fronts/contract/api/endpoints.ts';
-import type { DeletedKey, KeyUse } from '../../server/fronts/contract/api/keys.ts';
+import type { Endpoint, EndpointCredential, ProxyConfiguration } from '../../server/contract/api/endpoints-routes.ts';
+import type { DeletedKey, KeyUse } from '../../server/contract/api/keys-routes.ts';
 import { type Site, startSite } from '../support/site.ts';
 import { createXksEndpoint, type XksEndpoint } from '../support/xks-call.ts';
 import { type CallerAnswer, openXksCaller, wholeMetadata, type XksCaller } from '../support/xks-caller.ts';

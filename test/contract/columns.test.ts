@@ -1,15 +1,15 @@
-// The tables of both stores are those that are declared (server/store/tables), and each declaration
-// accounts for every column: whether a row's authentication code covers it, and whether snapshots
-// carry it, or why not.
+// The tables of both stores are those that are declared (server/adapters/store/schema/tables), and
+// each declaration accounts for every column: whether a row's authentication code covers it, and
+// whether snapshots carry it, or why not.
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { systemClock } from '../../server/base/clock.ts';
+import { tables } from '../../server/adapters/store/schema/schema.ts';
+import type { TableDeclaration } from '../../server/adapters/store/schema/tables/table.ts';
+import { openPostgresStore, openStore } from '../../server/adapters/store/store.ts';
+import { systemClock } from '../../server/base/time.ts';
 import type { Store } from '../../server/ports/store.ts';
 import type { TenantTable } from '../../server/ports/tenant-rows.ts';
-import { tables } from '../../server/store/schema.ts';
-import { openPostgresStore, openStore } from '../../server/store/store.ts';
-import type { TableDeclaration } from '../../server/store/tables/table.ts';
 import { sharedFolder } from '../support/folders.ts';
 import { type PostgresServer, startPostgres } from '../support/postgresql.ts';
 

@@ -12,12 +12,12 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ServiceError } from '../../server/base/errors.ts';
+import { ServiceError } from '../../server/base/service-error.ts';
+import { apiRoutes } from '../../server/contract/api/index.ts';
+import type { RouteGroup } from '../../server/contract/api/row.ts';
+import { tdeRoutes } from '../../server/contract/tde.ts';
 import { acrossTenants, serviceActor } from '../../server/domain/actor.ts';
 import { ApprovalNeeded } from '../../server/domain/approval.ts';
-import { apiRoutes } from '../../server/fronts/contract/api/index.ts';
-import type { RouteGroup } from '../../server/fronts/contract/api/row.ts';
-import { tdeRoutes } from '../../server/fronts/contract/tde.ts';
 import { makeAdversaries, prepareFiles } from '../support/adversaries.ts';
 import {
   apiOperations,

@@ -4,10 +4,10 @@
 // (insider-model.ts), not the permission tables: an operation or a role that is not in the model
 // fails here by its name.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { apiRoutes } from '../../server/contract/api/index.ts';
+import type { RouteGroup, RouteRow } from '../../server/contract/api/row.ts';
 import { type Role, roleNames, rowOf } from '../../server/domain/access.ts';
 import { governedKinds } from '../../server/domain/approval.ts';
-import { apiRoutes } from '../../server/fronts/contract/api/index.ts';
-import type { RouteGroup, RouteRow } from '../../server/fronts/contract/api/row.ts';
 import { type ForeignFile, makeAdversaries, type Prepared, prepareFiles } from '../support/adversaries.ts';
 import { replacing } from '../support/console-api.ts';
 import { sharedFolder } from '../support/folders.ts';

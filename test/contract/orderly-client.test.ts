@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { TLSSocket } from 'node:tls';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
-import { tlsOf } from '../../server/store/postgres/engine.ts';
-import { OrderlyClient } from '../../server/store/postgres/orderly-client.ts';
+import { OrderlyClient } from '../../server/adapters/store/engine/postgres/orderly-client.ts';
+import { tlsOf } from '../../server/adapters/store/engine/postgres/postgres-engine.ts';
 import { makeAuthority } from '../support/authority.ts';
 import { freshDatabase, onPostgresql } from '../support/test-store.ts';
 

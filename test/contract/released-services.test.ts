@@ -3,11 +3,11 @@
 import { mkdtempSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { verifyOffline } from '../../server/app/offline.ts';
-import { parseConfig } from '../../server/config/config.ts';
-import { openArchive } from '../../server/snapshots/archive.ts';
-import { readItems } from '../../server/snapshots/reader.ts';
-import { newestSchema } from '../../server/store/migrate.ts';
+import { openArchive } from '../../server/adapters/archives/archive.ts';
+import { readItems } from '../../server/adapters/archives/inspect-snapshot.ts';
+import { newestSchema } from '../../server/adapters/store/migrations/migrate.ts';
+import { parseConfig } from '../../server/app/config/config.ts';
+import { verifyOffline } from '../../server/app/host/offline.ts';
 import { core } from '../support/core-keys.ts';
 import { sharedFolder } from '../support/folders.ts';
 import { administrator, instance, type OpenedService, openTestService } from '../support/open-service.ts';

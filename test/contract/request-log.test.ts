@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Kysely, SqliteDialect } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { systemClock } from '../../server/base/clock.ts';
+import { requestStatements } from '../../server/adapters/store/repositories/request-log-repository.ts';
+import type { Schema } from '../../server/adapters/store/schema/schema.ts';
+import { openStore } from '../../server/adapters/store/store.ts';
+import { systemClock } from '../../server/base/time.ts';
 import type { RequestFilter } from '../../server/domain/request-log.ts';
 import { everyTenant } from '../../server/domain/tenant.ts';
 import type { Store } from '../../server/ports/store.ts';
 import type { XksRequestRecord } from '../../server/ports/xks-directory.ts';
-import { requestStatements } from '../../server/store/request-log.ts';
-import type { Schema } from '../../server/store/schema.ts';
-import { openStore } from '../../server/store/store.ts';
 import { sharedFolder } from '../support/folders.ts';
 
 const count = 12_345;

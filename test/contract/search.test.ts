@@ -1,21 +1,21 @@
-// Search in every store (ports/search.ts): what is found, what is no longer found, and that among
-// 100,000 keys each statement goes by an index.
+// Search in every store (ports/search-index.ts): what is found, what is no longer found, and that
+// among 100,000 keys each statement goes by an index.
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Kysely, PostgresDialect, SqliteDialect } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { systemClock } from '../../server/base/clock.ts';
+import { searchStatements } from '../../server/adapters/store/repositories/search-index-repository.ts';
+import type { Schema } from '../../server/adapters/store/schema/schema.ts';
+import { openPostgresStore, openStore } from '../../server/adapters/store/store.ts';
 import { newId } from '../../server/base/ids.ts';
+import { systemClock } from '../../server/base/time.ts';
 import { type Key, newKey } from '../../server/domain/key.ts';
-import { foldQuery } from '../../server/domain/search.ts';
+import { foldQuery } from '../../server/domain/search-terms.ts';
 import { everyTenant, type TenantScope } from '../../server/domain/tenant.ts';
 import { newTenant } from '../../server/operations/tenants/create-tenant.ts';
-import type { TermKind } from '../../server/ports/search.ts';
+import type { TermKind } from '../../server/ports/search-index.ts';
 import type { Store } from '../../server/ports/store.ts';
-import type { Schema } from '../../server/store/schema.ts';
-import { searchStatements } from '../../server/store/search.ts';
-import { openPostgresStore, openStore } from '../../server/store/store.ts';
 import { sharedFolder } from '../support/folders.ts';
 import { type PostgresPlace, type PostgresServer, startPostgres } from '../support/postgresql.ts';
 import { storedUser, storedVault } from '../support/stored.ts';

@@ -1,4 +1,4 @@
-// The service as the agent needs it (server/fronts/contract/tde.ts), over the way that the agent
+// The service as the agent needs it (server/contract/tde.ts), over the way that the agent
 // takes.
 import { createHook } from 'node:async_hooks';
 import { createHash, createPublicKey, generateKeyPairSync, randomBytes, verify } from 'node:crypto';
@@ -9,11 +9,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { loadConfig, parseConfig } from '../../provider/client/config.ts';
-import type { Head, RouteName, ServiceDoor } from '../../provider/client/service.ts';
-import { openHttpService } from '../../provider/client/service-http.ts';
-import { ownUser } from '../../provider/client/user-files.ts';
-import { type CreateObject, instanceText, type TdeRoutes } from '../../server/fronts/contract/tde.ts';
+import type { Head, RouteName, ServiceDoor } from '../../provider/agent/service/service-door.ts';
+import { openHttpService } from '../../provider/agent/service/service-http.ts';
+import { loadConfig, parseConfig } from '../../provider/agent/settings/config.ts';
+import { ownUser } from '../../provider/agent/settings/user-files.ts';
+import { type CreateObject, instanceText, type TdeRoutes } from '../../server/contract/tde.ts';
 import { dataObject, instance } from '../support/open-service.ts';
 import { codeOfWork } from '../support/outcomes.ts';
 import { startService, writeConfig } from '../support/pkcs11-host.ts';

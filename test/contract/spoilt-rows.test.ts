@@ -2,8 +2,8 @@
 // answered, its other rows are unchanged, and an authenticated row is marked as tampered with.
 import type { SQLInputValue } from 'node:sqlite';
 import { beforeAll, expect, test } from 'vitest';
+import { policyColumns } from '../../server/adapters/store/rows/row-codes.ts';
 import { formatRecoveryKey } from '../../server/base/recovery-key.ts';
-import { policyColumns } from '../../server/store/row-codes.ts';
 import { mustTo, sendTo, sharedApi, sharedService } from '../support/shared.ts';
 import { makeRecoveryKey } from '../support/snapshot-files.ts';
 import { queryStored } from '../support/test-store.ts';

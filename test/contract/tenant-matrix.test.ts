@@ -3,9 +3,9 @@
 // lists, a name of it in the query is not a tenant, a reference to it in a body leads nowhere; and
 // nothing of it has changed in the end. A route without a case here does not compile, and fails.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type ApiRoutes, apiRoutes } from '../../server/contract/api/index.ts';
+import type { RouteGroup, RouteRow } from '../../server/contract/api/row.ts';
 import { inTenant, serviceActor } from '../../server/domain/actor.ts';
-import { type ApiRoutes, apiRoutes } from '../../server/fronts/contract/api/index.ts';
-import type { RouteGroup, RouteRow } from '../../server/fronts/contract/api/row.ts';
 import { makeAdversaries, type Prepared, piecesOf, prepareFiles } from '../support/adversaries.ts';
 import { sharedFolder } from '../support/folders.ts';
 import type { ForgedItem } from '../support/forged-snapshots.ts';

@@ -2,7 +2,7 @@
 // alert rules, /health, and the inbox.
 import { readFileSync } from 'node:fs';
 import { request } from 'node:https';
-import type { Notification } from '../../server/fronts/contract/api/notifications.ts';
+import type { Notification } from '../../server/contract/api/notifications-routes.ts';
 import { type AlertRule, compileRule, readAlertRules, type Scrape } from '../support/alert-rules.ts';
 import type { ConsoleApi } from '../support/console-api.ts';
 import { readExposition } from '../support/exposition.ts';

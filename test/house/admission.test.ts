@@ -5,14 +5,14 @@
 import { expect, test } from 'vitest';
 import { files, read, withoutComments } from '../support/sources.ts';
 
-const fronts = files(['server/fronts', 'server/listener'], '.ts').map((path) => ({
+const fronts = files(['server/fronts', 'server/fronts/listener'], '.ts').map((path) => ({
   path,
   text: withoutComments(read(path)),
 }));
 const withText = (pattern: RegExp): string[] => fronts.filter(({ text }) => pattern.test(text)).map(({ path }) => path);
 
 test('only two files read bodies of requests, and both take the proof that the request was counted', () => {
-  const readers = ['server/fronts/shared/read-body.ts', 'server/fronts/xks/request.ts'];
+  const readers = ['server/fronts/shared/read-body.ts', 'server/fronts/xks/xks-request.ts'];
   expect(
     withText(/\bincoming\b[^;\n]*\.(?:on|once)\('(?:data|readable)'|\bincoming\.(?:iterator|read|pipe)\(/),
   ).toEqual(readers);
@@ -34,7 +34,7 @@ test('only one file makes the proof', () => {
 
 test('only what has limited the depth parses JSON of callers', () => {
   const own = {
-    'server/fronts/api/handlers/session.ts': 'what the service has made',
+    'server/fronts/api/handlers/session-handlers.ts': 'what the service has made',
     'server/fronts/api/validate.ts': 'after isNestedDeeper',
     'server/fronts/api/write-openapi.ts': 'package.json, in the build',
   };

@@ -1,8 +1,8 @@
 // What the API can do, `dke` can: each row of the contract is called by a command. Which rows are
 // called is read from the command's sources (test/support/api-calls.ts).
 import { describe, expect, test } from 'vitest';
-import { apiRoutes } from '../../server/fronts/contract/api/index.ts';
-import type { RouteGroup } from '../../server/fronts/contract/api/row.ts';
+import { apiRoutes } from '../../server/contract/api/index.ts';
+import type { RouteGroup } from '../../server/contract/api/row.ts';
 import { apiUses, commandUses } from '../support/api-calls.ts';
 
 /** Rows that no command calls, and why. */

@@ -8,8 +8,8 @@ const shows = 'shows what the log says; dke audit verify proves an export of it'
 const deciding = 'server/operations/shared/tree-of-log.ts';
 const readers: Readonly<Record<string, string>> = {
   [deciding]: 'proves what it reads',
-  'server/diagnostics/endpoint/run.ts': 'evidence of a diagnosis: removed credentials, by their names',
-  'server/fronts/api/handlers/audit.ts': shows,
+  'server/adapters/diagnosis/run-endpoint-checks.ts': 'evidence of a diagnosis: removed credentials, by their names',
+  'server/fronts/api/handlers/audit-handlers.ts': shows,
   'server/operations/access/recovered-tokens.ts':
     'whose act ends an alert, which a writer of the database can end in any case; the revocation is proven',
   'server/operations/approvals/former-names.ts': 'shows former names; an approval is bound to ids and the present name',

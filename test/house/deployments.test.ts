@@ -13,7 +13,7 @@ import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { image, imageConfiguration, systemLibraries } from '../../provider/packaging/image.ts';
 import { packages } from '../../provider/packaging/packages.ts';
-import { type Config, parseConfig } from '../../server/config/config.ts';
+import { type Config, parseConfig } from '../../server/app/config/config.ts';
 import { createHealthApp } from '../../server/fronts/health.ts';
 import { librariesOf, shippedNode } from '../support/elf.ts';
 

@@ -3,12 +3,12 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { limits } from '../../provider/client/limits.ts';
-import { exitCodes } from '../../server/cli/exit-codes.ts';
+import { limits } from '../../provider/agent/settings/limits.ts';
+import { exitCodes } from '../../server/cli/terminal/exit-codes.ts';
+import { apiRoutes } from '../../server/contract/api/index.ts';
+import type { RouteGroup } from '../../server/contract/api/row.ts';
 import { auditKinds } from '../../server/domain/audit-event.ts';
-import { problemRows } from '../../server/fronts/api/errors.ts';
-import { apiRoutes } from '../../server/fronts/contract/api/index.ts';
-import type { RouteGroup } from '../../server/fronts/contract/api/row.ts';
+import { problemRows } from '../../server/fronts/api/api-problem.ts';
 import { differencesPage } from '../support/differences-page.ts';
 import { functionTable, mechanismTable, usageTable } from '../support/pkcs11-page.ts';
 import { causeTable, numberTable, returnCodes, serviceTable } from '../support/return-codes-page.ts';

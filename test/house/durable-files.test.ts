@@ -6,10 +6,10 @@ import { files, read, withoutComments } from '../support/sources.ts';
 
 /** Why each may do so itself. */
 const others: Readonly<Record<string, string>> = {
-  'provider/install/files.ts': 'runs on a database host, and syncs the folder itself',
+  'provider/install/owned-files.ts': 'runs on a database host, and syncs the folder itself',
   'server/base/durable-files.ts': 'is the place',
-  'server/cli/own-file.ts': 'a lock that was left: a rename that is undone leaves it once more',
-  'server/log-file.ts': 'a rotation that is undone leaves the log under its first name',
+  'server/cli/service/own-file.ts': 'a lock that was left: a rename that is undone leaves it once more',
+  'server/base/log-file.ts': 'a rotation that is undone leaves the log under its first name',
 };
 
 test('only the helper renames files', () => {
@@ -23,7 +23,7 @@ test('only the helper renames files', () => {
 test('each write at a place looks how many bytes were taken', () => {
   const found = files(['server'], '.ts').filter(
     (path) =>
-      !path.startsWith('server/web/') &&
+      !path.startsWith('server/clients/web/') &&
       /await [\w.]*(handle|file)\??\.write\([^)]+,[^)]+\)/.test(withoutComments(read(path))),
   );
   expect(found).toEqual(['server/base/durable-files.ts']);
@@ -31,31 +31,31 @@ test('each write at a place looks how many bytes were taken', () => {
 
 /** What writes durably, and the test that lets the power fail at each of its writes. */
 const crashTests: Readonly<Record<string, string>> = {
-  'server/app/backup-requests.ts': 'test/unit/operations/service-backup.test.ts',
-  'server/app/certificates.ts': 'test/unit/base/crash-writes.test.ts',
-  'server/app/create-backup.ts': 'test/unit/operations/service-backup.test.ts',
-  'server/app/instance-lock.ts': 'test/unit/base/crash-writes.test.ts',
+  'server/app/host/backup-requests.ts': 'test/unit/operations/service-backup.test.ts',
+  'server/app/tls/own-certificate.ts': 'test/unit/base/crash-writes.test.ts',
+  'server/app/host/create-backup.ts': 'test/unit/operations/service-backup.test.ts',
+  'server/app/open/instance-lock.ts': 'test/unit/base/crash-writes.test.ts',
   // `dke store migrate`, before anything uses the copy; the record of a restore: the test of its
   // file.
-  'server/app/offline.ts': 'test/unit/store/node-state-crash.test.ts',
-  'server/app/renew-certificate.ts': 'test/unit/base/crash-writes.test.ts',
-  'server/app/restore-backup.ts': 'test/unit/operations/service-backup.test.ts',
-  'server/app/restore-journal.ts': 'test/unit/operations/service-backup.test.ts',
-  'server/app/storage.ts': 'test/unit/base/crash-writes.test.ts',
+  'server/app/host/offline.ts': 'test/unit/store/node-state-crash.test.ts',
+  'server/app/host/next-certificate.ts': 'test/unit/base/crash-writes.test.ts',
+  'server/app/host/restore-backup.ts': 'test/unit/operations/service-backup.test.ts',
+  'server/app/host/restore-journal.ts': 'test/unit/operations/service-backup.test.ts',
+  'server/app/open/storage.ts': 'test/unit/base/crash-writes.test.ts',
   'server/base/disk-files.ts': 'test/scenario/struck-server.test.ts',
-  'server/cli/files.ts': 'test/unit/base/crash-writes.test.ts',
-  'server/cli/own-file.ts': 'test/unit/base/crash-writes.test.ts',
+  'server/cli/terminal/secret-files.ts': 'test/unit/base/crash-writes.test.ts',
+  'server/cli/service/own-file.ts': 'test/unit/base/crash-writes.test.ts',
   // A token that was not written is printed; a start that is cut off there makes another one.
-  'server/main.ts': 'test/scenario/struck-server.test.ts',
-  'server/roots/files.ts': 'test/scenario/struck-server.test.ts',
-  'server/roots/receipts.ts': 'test/unit/base/crash-writes.test.ts',
-  'server/roots/wrapped-file.ts': 'test/unit/roots/cut-off.test.ts',
-  'server/sinks/file.ts': 'test/unit/base/crash-writes.test.ts',
-  'server/snapshots/archive.ts': 'test/scenario/struck-server.test.ts',
-  'server/snapshots/backup-file.ts': 'test/unit/operations/service-backup.test.ts',
-  'server/store/node-state.ts': 'test/unit/store/node-state-crash.test.ts',
-  'server/store/sqlite/engine.ts': 'test/scenario/struck-server.test.ts',
-  'server/store/sqlite/own-file.ts': 'test/unit/base/crash-writes.test.ts',
+  'server/app/process.ts': 'test/scenario/struck-server.test.ts',
+  'server/adapters/roots/durable-files.ts': 'test/scenario/struck-server.test.ts',
+  'server/adapters/roots/receipts.ts': 'test/unit/base/crash-writes.test.ts',
+  'server/adapters/roots/wrapped-file.ts': 'test/unit/roots/cut-off.test.ts',
+  'server/adapters/sinks/file.ts': 'test/unit/base/crash-writes.test.ts',
+  'server/adapters/archives/archive.ts': 'test/scenario/struck-server.test.ts',
+  'server/adapters/archives/backup-file.ts': 'test/unit/operations/service-backup.test.ts',
+  'server/adapters/store/node-state.ts': 'test/unit/store/node-state-crash.test.ts',
+  'server/adapters/store/engine/sqlite/sqlite-engine.ts': 'test/scenario/struck-server.test.ts',
+  'server/adapters/store/engine/sqlite/own-file.ts': 'test/unit/base/crash-writes.test.ts',
 };
 
 test('each durable write has a test of a crash at it', () => {
@@ -63,8 +63,8 @@ test('each durable write has a test of a crash at it', () => {
   const found = files(['server'], '.ts').filter((path) => {
     const text = withoutComments(read(path));
     return (
-      !['server/base/durable-files.ts', 'server/log-file.ts'].includes(path) &&
-      !path.startsWith('server/web/') &&
+      !['server/base/durable-files.ts', 'server/base/log-file.ts'].includes(path) &&
+      !path.startsWith('server/clients/web/') &&
       /durable-files|node:fs/.test(text) &&
       writes.test(text)
     );

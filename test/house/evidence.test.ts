@@ -1,10 +1,10 @@
 // docs/databases/oracle.md says of each statement about the database where it is from and for which
 // releases, because no real database is here. Runbooks are refused at the start without it
-// (server/content/runbooks.ts); profiles: test/tde/statements.test.ts.
+// (server/adapters/runbooks/read-runbooks.ts); profiles: test/tde/statements.test.ts.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { readRunbooks } from '../../server/content/runbooks.ts';
+import { readRunbooks } from '../../server/adapters/runbooks/read-runbooks.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/databases/oracle.md'), 'utf8');
 const grade = /(specification|Oracle's reference|public logs|inferred)/;

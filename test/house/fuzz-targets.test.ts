@@ -134,17 +134,17 @@ test('every target reaches the functions that it is named for', () => {
 
 /** What of the library reads replies of the agent, or structures of a caller. */
 const readers: Readonly<Record<string, string>> = {
-  'provider/module/buffer.c': 'module-codec',
-  'provider/module/call.c': 'module-abi',
-  'provider/module/codec.c': 'module-codec',
-  'provider/module/connect.c': 'module-abi',
-  'provider/module/delivery.c': 'module-abi',
-  'provider/module/last_cause.c': 'module-abi',
-  'provider/module/gen/entries.c': 'module-abi',
-  'provider/module/leader.c': 'module-abi',
-  'provider/module/mechanism.c': 'module-abi',
-  'provider/module/parts.c': 'module-abi',
-  'provider/module/transport.c': 'module-abi',
+  'provider/module/message/buffer.c': 'module-codec',
+  'provider/module/call/call.c': 'module-abi',
+  'provider/module/message/argument_codec.c': 'module-codec',
+  'provider/module/connection/connect.c': 'module-abi',
+  'provider/module/call/delivery.c': 'module-abi',
+  'provider/module/host/last_cause.c': 'module-abi',
+  'provider/module/entry/gen/entries.c': 'module-abi',
+  'provider/module/connection/leader.c': 'module-abi',
+  'provider/module/message/mechanism.c': 'module-abi',
+  'provider/module/call/large_parts.c': 'module-abi',
+  'provider/module/connection/transport.c': 'module-abi',
 };
 
 /**

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { generateLabels } from '../../addon/generate.ts';
 import { generate } from '../../provider/schema/generate.ts';
-import { generateClient } from '../../server/client/generate.ts';
+import { generateClient } from '../../server/clients/typescript/generate.ts';
 import { conformancePage } from '../support/conformance-page.ts';
 
 const root = join(import.meta.dirname, '..', '..');

@@ -23,23 +23,27 @@ const declared: Readonly<Record<string, Declared>> = {
   'addon/core/xks/xks_body.cc': { labels: ['dke xks 1'] },
   'addon/core.ts': { outside: 'hands calls on' },
   'server/base/sigv4-signer.ts': { outside: 'AWS Signature Version 4' },
-  'server/cli/snapshot.ts': { labels: ['dke snapshot key 1', 'dke snapshot opening 1'] },
-  'server/native/key-ring.ts': { labels: ['dke sign-in attempts 1', ...rowJobs] },
-  'server/native/message-keys.ts': { labels: ['dke message key 1'] },
-  'server/native/own-keys.ts': { labels: ['dke sign-in hashes 1', 'dke sign-in attempts 1'] },
-  'server/native/recipients.ts': { labels: ['dke key recipient 1', 'DKE key for the service 1'] },
-  'server/native/token-hashes.ts': { outside: "the service's own keys, each for one purpose" },
+  'server/cli/commands/snapshot.ts': { labels: ['dke snapshot key 1', 'dke snapshot opening 1'] },
+  'server/adapters/crypto/key-ring.ts': { labels: ['dke sign-in attempts 1', ...rowJobs] },
+  'server/adapters/crypto/message-keys.ts': { labels: ['dke message key 1'] },
+  'server/adapters/crypto/own-keys.ts': { labels: ['dke sign-in hashes 1', 'dke sign-in attempts 1'] },
+  'server/adapters/crypto/recipients.ts': { labels: ['dke key recipient 1', 'DKE key for the service 1'] },
+  'server/adapters/crypto/token-hashes.ts': { outside: "the service's own keys, each for one purpose" },
   'server/operations/people/one-time-passwords.ts': { outside: 'RFC 6238' },
   'server/operations/root/root-parcels.ts': { labels: ['dke root key for another node'] },
   'server/operations/snapshots/openings.ts': { labels: ['dke snapshot opening 1'] },
   'server/operations/tde/make-token-key.ts': { labels: ['DKE session key 1'] },
   'server/operations/tde/read-token-object.ts': { labels: ['DKE session key 1'] },
   'server/operations/tde/use-token-key.ts': { outside: 'mechanisms of callers, with their keys' },
-  'server/roots/hardware-child.ts': { labels: ['dke root provider 1'] },
-  'server/roots/ways.ts': { labels: ['dke root provider 1'] },
-  'server/sinks/webhook.ts': { outside: 'a signature that the receiver checks, with the key that it was given' },
-  'server/snapshots/backup-file.ts': { labels: ['dke backup 1', 'dke backup key 1'] },
-  'server/snapshots/writer.ts': { labels: ['dke snapshot 1 rows', 'dke snapshot 1 units', 'dke snapshot key 1'] },
+  'server/adapters/roots/hardware-child.ts': { labels: ['dke root provider 1'] },
+  'server/adapters/roots/unlock-ways.ts': { labels: ['dke root provider 1'] },
+  'server/adapters/sinks/webhook.ts': {
+    outside: 'a signature that the receiver checks, with the key that it was given',
+  },
+  'server/adapters/archives/backup-file.ts': { labels: ['dke backup 1', 'dke backup key 1'] },
+  'server/adapters/archives/write-snapshot.ts': {
+    labels: ['dke snapshot 1 rows', 'dke snapshot 1 units', 'dke snapshot key 1'],
+  },
 };
 
 const inCore =
@@ -61,7 +65,7 @@ test('every label is used by a file that declares it', () => {
   const used = new Set(Object.values(declared).flatMap((each) => ('labels' in each ? each.labels : [])));
   expect(Object.keys(labels).filter((label) => !used.has(label as Label))).toEqual([]);
   const core = files(['addon/core', 'addon/binding'], '.cc').map(text).join('\n');
-  const others = files(['server', 'provider/client'], '.ts').map(text).join('\n');
+  const others = files(['server', 'provider/agent'], '.ts').map(text).join('\n');
   const unused = labelRows().filter(([label, row]) =>
     row.core === undefined ? !others.includes(`'${label}'`) : !core.includes(`Label::${row.core}`),
   );
@@ -73,7 +77,7 @@ test('no label stands outside the registry', () => {
   const others = [
     'server/base/recovery-key.ts',
     'server/operations/snapshots/running-restore.ts',
-    'server/roots/hardware-child.ts',
+    'server/adapters/roots/hardware-child.ts',
   ];
   const literal = /(?:Buffer\.from\(|\[\] = |string_view \w+ = )["'`](?:dke|DKE) /;
   const found = [...files(['addon/core'], '.cc', '.h'), ...files(['server'], '.ts')].filter((path) =>

@@ -231,7 +231,7 @@ describe('who imports whom', () => {
     const wrong = sources
       .filter((path) => layerOf(path)?.name === 'client')
       .flatMap((path) => (own.get(path) ?? []).map(({ target }) => target))
-      .filter((target) => target.startsWith('server/fronts/') && target !== 'server/fronts/contract/tde.ts');
+      .filter((target) => target.startsWith('server/fronts/') && target !== 'server/contract/tde.ts');
     expect(wrong).toEqual([]);
   });
 
@@ -281,7 +281,7 @@ describe('the words of each world', () => {
 
   test('the server says no Cryptoki', () => {
     // Except the process that calls a hardware module, a vendor's PKCS#11 library.
-    const others = server.filter((path) => path !== 'server/roots/hardware-child.ts');
+    const others = server.filter((path) => path !== 'server/adapters/roots/hardware-child.ts');
     expect(saying(others, /\bCK[A-Z]?_/)).toEqual([]);
   });
 
@@ -293,20 +293,20 @@ describe('the words of each world', () => {
   });
 
   test('the values of keys pass only through these files', () => {
-    const declared = ['addon/core.ts', 'server/native/core.ts', 'server/ports/crypto-core.ts'];
+    const declared = ['addon/core.ts', 'server/adapters/crypto/open-core.ts', 'server/ports/crypto-core.ts'];
     const naming = (word: RegExp, folders: readonly string[]): readonly string[] =>
       files(folders, '.ts')
         .filter((path) => !declared.includes(path) && word.test(withoutComments(read(path))))
         .sort();
     expect(naming(/\bexport(?:Secret|PrivateKey)\b/, ['server', 'provider'])).toEqual([
       // C_GetAttributeValue of keys that are extractable and not sensitive.
-      'provider/client/functions/object.ts',
+      'provider/agent/functions/object.ts',
       // CKM_HKDF_DATA, which derives data.
-      'provider/client/operations/derivation.ts',
-      'provider/client/operations/value.ts',
+      'provider/agent/operations/derivation.ts',
+      'provider/agent/operations/read-value.ts',
       'server/operations/tde/read-token-object.ts',
       // A module's secret in the child that calls the module.
-      'server/roots/hardware-child.ts',
+      'server/adapters/roots/hardware-child.ts',
     ]);
     expect(naming(/\bimport(?:Secret|PrivateKey)\b/, ['server/operations/tde', 'server/fronts'])).toEqual([]);
   });
@@ -314,10 +314,10 @@ describe('the words of each world', () => {
   test('an open key of the token is reached only through the pipeline that checks every use', () => {
     const naming = files(['server'], '.ts').filter((path) => /\bwithObjectKeys\b/.test(withoutComments(read(path))));
     expect(naming.sort()).toEqual([
-      'server/operations/data-path/directory.ts',
+      'server/operations/data-path/create-working-memory.ts',
       'server/operations/data-path/object-cache.ts',
       'server/operations/tde/token-key-pipeline.ts',
-      'server/ports/directory.ts',
+      'server/ports/working-memory.ts',
     ]);
   });
 
@@ -499,17 +499,17 @@ test('a circle is found', () => {
 // Total deadlines, largest sizes, and what is refused: base/outside.ts has them once. The others
 // have limits of their own, or nothing outside that they call.
 const besideTheDoor: Readonly<Record<string, string>> = {
-  'server/app/instance-lock.ts': 'a socket of this host, between servers of one user',
-  'server/client/client.ts': 'the command: ends with what the user waits for',
-  'server/client/https.ts': 'the command: ends with what the user waits for',
-  'server/cloud-simulator/proxy.ts': 'a program of its own: the deadline of the cloud',
-  'server/cloud-simulator/server.ts': 'a program of its own, which listens',
-  'server/listener/http2.ts': 'listens',
-  'server/listener/listener.ts': 'listens',
-  'server/listener/raw-connections.ts': 'listens',
-  'server/store/postgres/engine.ts': 'the database: docs/postgresql.md#time-limits',
-  'server/store/postgres/errors.ts': 'the database: its errors',
-  'server/store/postgres/orderly-client.ts': 'the database: docs/postgresql.md#time-limits',
+  'server/app/open/instance-lock.ts': 'a socket of this host, between servers of one user',
+  'server/clients/typescript/client.ts': 'the command: ends with what the user waits for',
+  'server/clients/typescript/https.ts': 'the command: ends with what the user waits for',
+  'server/clients/cloud-simulator/proxy.ts': 'a program of its own: the deadline of the cloud',
+  'server/clients/cloud-simulator/server.ts': 'a program of its own, which listens',
+  'server/fronts/listener/http2.ts': 'listens',
+  'server/fronts/listener/listener.ts': 'listens',
+  'server/fronts/listener/raw-connections.ts': 'listens',
+  'server/adapters/store/engine/postgres/postgres-engine.ts': 'the database: docs/postgresql.md#time-limits',
+  'server/adapters/store/engine/postgres/error-kinds.ts': 'the database: its errors',
+  'server/adapters/store/engine/postgres/orderly-client.ts': 'the database: docs/postgresql.md#time-limits',
 };
 /** What these modules have that opens no connection. */
 const harmless =
@@ -538,9 +538,9 @@ test('what calls a receiver, a provider, a cloud or itself does so through the d
           .some((name) => name !== '' && !harmless.test(name)),
     );
   };
-  const callers = files(['server'], '.ts').filter((path) => !path.startsWith('server/web/') && connects(path));
-  expect(callers).toContain('server/sinks/webhook.ts');
-  expect(callers).toContain('server/telemetry/otlp.ts');
+  const callers = files(['server'], '.ts').filter((path) => !path.startsWith('server/clients/web/') && connects(path));
+  expect(callers).toContain('server/adapters/sinks/webhook.ts');
+  expect(callers).toContain('server/adapters/telemetry/otlp.ts');
   const beside = callers.filter(
     (path) => !importsOf(path).some(({ target, typeOnly }) => target === 'server/base/outside.ts' && !typeOnly),
   );

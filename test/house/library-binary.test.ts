@@ -62,17 +62,20 @@ describe.runIf(existsSync(library))('libdke_pkcs11.so', () => {
   test('is, in a copy of the project, beside a program that runs the agent of the copy', () => {
     const copy = mkdtempSync(join(tmpdir(), 'dke-copy-'));
     try {
-      const files = ['build/provider/1.0', 'dist/provider/client', 'node_modules/.bin'].map((each) => join(copy, each));
+      const files = ['build/provider/1.0', 'dist/provider/agent', 'node_modules/.bin'].map((each) => join(copy, each));
       for (const each of files) mkdirSync(each, { recursive: true });
       copyFileSync(join(folder, 'dke-agent'), join(copy, 'build/provider/1.0/dke-agent'));
       symlinkSync(process.execPath, join(copy, 'node_modules/.bin/node'));
       writeFileSync(join(copy, 'package.json'), '{"type":"module"}');
-      writeFileSync(join(copy, 'dist/provider/client/main.js'), 'console.log(import.meta.filename, process.argv[2])');
+      writeFileSync(
+        join(copy, 'dist/provider/agent/threads/main.js'),
+        'console.log(import.meta.filename, process.argv[2])',
+      );
       // A link to the copy is a second name of the program, which must find the same agent.
       symlinkSync(copy, `${copy}.link`);
       for (const from of [copy, `${copy}.link`])
         expect(run(join(from, 'build/provider/1.0/dke-agent'), 'argument')).toBe(
-          `${join(copy, 'dist/provider/client/main.js')} argument\n`,
+          `${join(copy, 'dist/provider/agent/threads/main.js')} argument\n`,
         );
     } finally {
       rmSync(`${copy}.link`, { force: true });

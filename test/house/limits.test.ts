@@ -13,8 +13,8 @@ test('only LimitRefused is the refusal of a limit', () => {
 
 test('each front that answers errors of operations counts those of limits', () => {
   expect(withText(/\bcountRefusal\(/)).toEqual([
-    'server/fronts/api/app.ts',
+    'server/fronts/api/api-front.ts',
     'server/fronts/closed.ts',
-    'server/fronts/tde/app.ts',
+    'server/fronts/tde/tde-front.ts',
   ]);
 });

@@ -3,9 +3,9 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
+import { renderGuide } from '../../server/clients/web/guide.ts';
+import { guidePages } from '../../server/clients/web/src/session/guide.ts';
 import { notificationKindNames, notificationRow } from '../../server/domain/notification.ts';
-import { renderGuide } from '../../server/web/guide.ts';
-import { guidePages } from '../../server/web/src/app/guide.ts';
 import { tourPictures } from '../support/tour-pictures.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -34,8 +34,8 @@ describe.runIf(existsSync(index))('the pages as built', () => {
 
 describe('pages that the service names', () => {
   const source = (path: string): string => readFileSync(join(root, path), 'utf8');
-  const routes = [...source('server/web/src/app/router.tsx').matchAll(/^ {2}path: '(.*)',$/gm)].map(([, path = '']) =>
-    path.replaceAll(/\$\w+/g, '{id}'),
+  const routes = [...source('server/clients/web/src/shell/router.tsx').matchAll(/^ {2}path: '(.*)',$/gm)].map(
+    ([, path = '']) => path.replaceAll(/\$\w+/g, '{id}'),
   );
   const missing = (pages: readonly string[]): readonly string[] =>
     pages.filter((page) => !routes.includes(page.replace(/\?.*/, '')));
@@ -45,7 +45,7 @@ describe('pages that the service names', () => {
   });
 
   test('a result of the search leads to a page of the console', () => {
-    const named = [...source('server/fronts/api/handlers/search.ts').matchAll(/\[[`'](\/[^`']*)[`'],/g)];
+    const named = [...source('server/fronts/api/handlers/search-handlers.ts').matchAll(/\[[`'](\/[^`']*)[`'],/g)];
     const pages = named.map(([, page = '']) => page.replaceAll(/\$\{[^}]*\}/g, '{id}'));
     expect(pages.length).toBeGreaterThan(10);
     expect(missing(pages)).toEqual([]);

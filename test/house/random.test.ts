@@ -14,17 +14,17 @@ const declared: Readonly<Record<string, string>> = {
   'addon/core/keys/rsa_numbers.cc': 'numbers that are tried until one shows the factors of a modulus: any are right',
   'provider/glibc/shims.c': "what newer systems have as arc4random, for libcrypto's callers",
   'provider/mariadb/secret.c': 'the kernel itself; the plugin has no other generator',
-  'provider/install/files.ts': 'names of temporary files',
+  'provider/install/owned-files.ts': 'names of temporary files',
   'provider/install/guids.ts': 'a key of this run, which goes with it',
-  'server/app/instance-lock.ts':
+  'server/app/open/instance-lock.ts':
     'what two copies of a data directory have in common, and a question that is asked once',
-  'server/cli/own-file.ts': 'names of temporary files',
+  'server/cli/service/own-file.ts': 'names of temporary files',
   'server/base/ids.ts': 'identifiers of rows, which the store refuses when they are there',
-  'server/diagnostics/endpoint/checks/round-trip.ts': 'data of a check',
-  'server/diagnostics/endpoint/probe.ts': 'the identifier of a request of a check',
-  'server/native/served-certificates.ts': 'what a key signs to show that it is the one of its certificate',
+  'server/adapters/diagnosis/checks/round-trip.ts': 'data of a check',
+  'server/adapters/diagnosis/probe.ts': 'the identifier of a request of a check',
+  'server/app/tls/served-certificates.ts': 'what a key signs to show that it is the one of its certificate',
   'server/operations/requests/xks-latency.ts': 'a name of this process in its rows',
-  'server/store/postgres/engine.ts': 'a name of this process in the list of connections',
+  'server/adapters/store/engine/postgres/postgres-engine.ts': 'a name of this process in the list of connections',
 };
 
 /** Programs that run elsewhere: browsers, programs of users, and the simulated cloud. */

@@ -7,13 +7,13 @@ import { rowJobs } from '../../server/base/row-jobs.ts';
 import { files, read, withoutComments } from '../support/sources.ts';
 
 const places: Readonly<Record<(typeof rowJobs)[number], string>> = {
-  'dke row codes 1': 'server/store/row-codes.ts',
-  'dke row set elements 1': 'server/store/row-set-head.ts',
-  'dke row set masks 1': 'server/store/row-set-head.ts',
-  'dke row set heads 1': 'server/store/row-set-head.ts',
-  'dke node changes 1': 'server/store/change-codes.ts',
-  'dke request ids 1': 'server/operations/shared/idempotency.ts',
-  'dke request contents 1': 'server/operations/shared/idempotency.ts',
+  'dke row codes 1': 'server/adapters/store/rows/row-codes.ts',
+  'dke row set elements 1': 'server/adapters/store/rows/row-set-head.ts',
+  'dke row set masks 1': 'server/adapters/store/rows/row-set-head.ts',
+  'dke row set heads 1': 'server/adapters/store/rows/row-set-head.ts',
+  'dke node changes 1': 'server/adapters/store/rows/change-codes.ts',
+  'dke request ids 1': 'server/operations/shared/answer-once.ts',
+  'dke request contents 1': 'server/operations/shared/answer-once.ts',
   'dke removed requests 1': 'server/operations/requests/request-retention.ts',
   'dke own probes 1': 'server/base/probe-mark.ts',
 };
@@ -31,15 +31,19 @@ test('the key of a job is derived from the row key, and used in one place', () =
 
 /** How a text under the row key itself begins, and what follows there. */
 const earlier: Readonly<Record<string, { readonly file: string; readonly begins: string; readonly next: RegExp }>> = {
-  'the code of a row': { file: 'server/store/row-codes.ts', begins: '[', next: /["{]/ },
-  'what a row adds to the sum': { file: 'server/store/row-set-head.ts', begins: 'row set element ', next: /[a-z]/ },
-  'the mask of a sum': { file: 'server/store/row-set-head.ts', begins: 'row set mask ', next: /\d/ },
-  'the code of a sum': { file: 'server/store/row-set-head.ts', begins: 'row set ', next: /\d/ },
+  'the code of a row': { file: 'server/adapters/store/rows/row-codes.ts', begins: '[', next: /["{]/ },
+  'what a row adds to the sum': {
+    file: 'server/adapters/store/rows/row-set-head.ts',
+    begins: 'row set element ',
+    next: /[a-z]/,
+  },
+  'the mask of a sum': { file: 'server/adapters/store/rows/row-set-head.ts', begins: 'row set mask ', next: /\d/ },
+  'the code of a sum': { file: 'server/adapters/store/rows/row-set-head.ts', begins: 'row set ', next: /\d/ },
   'the id of a request that is done once': {
-    ...{ file: 'server/operations/shared/idempotency.ts', begins: 'idempotency id ', next: /./ },
+    ...{ file: 'server/operations/shared/answer-once.ts', begins: 'idempotency id ', next: /./ },
   },
   'the content of such a request': {
-    ...{ file: 'server/operations/shared/idempotency.ts', begins: 'idempotency fingerprint ', next: /./ },
+    ...{ file: 'server/operations/shared/answer-once.ts', begins: 'idempotency fingerprint ', next: /./ },
   },
   'records of the request log that were removed': {
     ...{ file: 'server/operations/requests/request-retention.ts', begins: 'removed request records ', next: /./ },
@@ -50,7 +54,7 @@ test('the row key itself reads only texts of this table', () => {
   const using = sources.filter(([, text]) => /\bauthenticate|RowJob/.test(text) && text.includes("'earlier'"));
   const known = Object.values(earlier).map(({ file }) => file);
   expect(using.map(([path]) => path).toSorted()).toEqual(
-    [...new Set([...known, 'server/base/row-jobs.ts', 'server/native/key-ring.ts'])].toSorted(),
+    [...new Set([...known, 'server/base/row-jobs.ts', 'server/adapters/crypto/key-ring.ts'])].toSorted(),
   );
   for (const { file, begins } of Object.values(earlier))
     if (begins !== '[') expect([file, read(file).includes(`\`${begins}\${`)]).toEqual([file, true]);

@@ -46,37 +46,40 @@ describe('every state of a key', () => {
  * Texts about a way back that are not about a key, or stand beside the words of the declaration.
  */
 const others: Readonly<Record<string, RegExp>> = {
-  'server/cli/copy.ts': /Confirms that you destroyed the file/,
-  'server/cli/user.ts': /Deletes a user/,
-  'server/cli/tenant.ts': /It can be restored for a limited time/,
-  'server/cli/rows.ts': /Asks before something is changed/,
-  'server/fronts/contract/api/keys.ts': /waits, a destroyed key/,
-  'server/fronts/contract/api/snapshots.ts': /Until when a deletion/,
-  'server/fronts/contract/tde.ts': /What replaces a whole/,
+  'server/cli/commands/copy.ts': /Confirms that you destroyed the file/,
+  'server/cli/commands/user.ts': /Deletes a user/,
+  'server/cli/commands/tenant.ts': /It can be restored for a limited time/,
+  'server/cli/service/command-rows.ts': /Asks before something is changed/,
+  'server/contract/api/keys-routes.ts': /waits, a destroyed key/,
+  'server/contract/api/snapshots-routes.ts': /Until when a deletion/,
+  'server/contract/tde.ts': /What replaces a whole/,
   'server/domain/access.ts': /Purge deleted tenants|Destroy(s)? master keys/,
   'server/domain/notification.ts': /the service knows copies that open them/,
   'server/domain/tenant.ts': /a deleted tenant can be restored/,
-  'server/fronts/contract/api/copies.ts': /Cannot be undone/,
-  'server/fronts/contract/api/tenants.ts':
+  'server/contract/api/copies-routes.ts': /Cannot be undone/,
+  'server/contract/api/tenants-routes.ts':
     /tenant can be restored|It can be restored until|none of its data can be read/,
-  'server/fronts/contract/api/users.ts': /The audit log keeps the name/,
-  'server/web/src/components/forms/action-dialog.tsx': /can be undone; ConfirmDialog/,
-  'server/web/src/components/page/button.tsx': /^\/\/ cannot be undone\.$/,
-  'server/web/src/components/forms/confirm-dialog.tsx': /Confirmation by typing/,
-  'server/web/src/components/applications/master-keys.tsx': /title="This cannot be undone"/,
-  'server/web/src/pages/snapshot-restore.tsx': /except/,
-  'server/web/src/pages/tenants.tsx': /title="This cannot be undone"|a deleted one can be restored/,
-  'server/web/src/components/people/user-actions.tsx': /Their sessions end at once/,
+  'server/contract/api/users-routes.ts': /The audit log keeps the name/,
+  'server/clients/web/src/ui/forms/action-dialog.tsx': /can be undone; ConfirmDialog/,
+  'server/clients/web/src/ui/page/button.tsx': /^\/\/ cannot be undone\.$/,
+  'server/clients/web/src/ui/forms/confirm-dialog.tsx': /Confirmation by typing/,
+  'server/clients/web/src/applications/master-keys.tsx': /title="This cannot be undone"/,
+  'server/clients/web/src/snapshots/snapshot-restore.tsx': /except/,
+  'server/clients/web/src/vaults/tenants.tsx': /title="This cannot be undone"|a deleted one can be restored/,
+  'server/clients/web/src/people/user-actions.tsx': /Their sessions end at once/,
 };
 test('no other text of the programs says what brings a key back', () => {
   const claim =
     /(?:cannot|can|can still|can no longer) be (?:undone|restored|recovered)|bring(?:s|ing)? (?:it|them|a key) back\b/i;
-  const own = files(['server/cli', 'server/web/src', 'server/fronts/contract', 'server/domain'], '.ts', '.tsx').flatMap(
-    (path) =>
-      read(path)
-        .split('\n')
-        .filter((line) => claim.test(line) && others[path]?.test(line) !== true)
-        .map((line) => `${path}: ${line.trim()}`),
+  const own = files(
+    ['server/cli', 'server/clients/web/src', 'server/contract', 'server/domain'],
+    '.ts',
+    '.tsx',
+  ).flatMap((path) =>
+    read(path)
+      .split('\n')
+      .filter((line) => claim.test(line) && others[path]?.test(line) !== true)
+      .map((line) => `${path}: ${line.trim()}`),
   );
   expect(own).toEqual([]);
 });

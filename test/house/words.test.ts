@@ -82,7 +82,7 @@ const avoidedInConsole: readonly (readonly [RegExp, string])[] = [
 ];
 
 test('texts of the console use the terms of the field', () => {
-  const found = files(['server/web/src'], '.ts', '.tsx').flatMap((path) =>
+  const found = files(['server/clients/web/src'], '.ts', '.tsx').flatMap((path) =>
     read(path)
       .split('\n')
       .flatMap((line, at) =>
@@ -103,7 +103,7 @@ test('a sentence of the console has at most 22 words, and no semicolon in headin
       .replaceAll(/\s+/g, ' ')
       .trim()
       .split(/(?<=[.?!:]) /);
-  const found = files(['server/web/src'], '.tsx').flatMap((path) => {
+  const found = files(['server/clients/web/src'], '.tsx').flatMap((path) => {
     const source = read(path);
     const attributes = [...source.matchAll(/\b(?:help|description|title|notice|label|taken|text)="([^"]+)"/g)];
     const paragraphs = [...source.matchAll(/>\s*([A-Z][^<>{}=]{30,}?)\s*</g)];

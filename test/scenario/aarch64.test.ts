@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { databaseNames, packagesFor, readPackageName, systemNames } from '../../server/bundle/targets.ts';
+import { databaseNames, packagesFor, readPackageName, systemNames } from '../../server/domain/bundle-targets.ts';
 import {
   isElf,
   librariesOf,

@@ -95,7 +95,7 @@ pid='${at('pid')}' out='${at('out')}' log='${at('server.log')}'
 stop() { kill "$(cat "$pid")"; while kill -0 "$(cat "$pid")" 2>/dev/null; do sleep 0.1; done; }
 start() {
   : > "$out"
-  ( '${process.execPath}' '${programAt('server/main.js', 'server/main.ts')}' --config '${at('etc/dke.toml')}' >> "$out" 2>> "$log" &
+  ( '${process.execPath}' '${programAt('server/app/process.js', 'server/app/process.ts')}' --config '${at('etc/dke.toml')}' >> "$out" 2>> "$log" &
     echo $! > "$pid"; wait $! || true; echo ended >> "$out" ) > /dev/null 2>&1 < /dev/null &
   until grep -qE '^(listening on|ended)' "$out"; do sleep 0.1; done
   grep -q '^listening on' "$out" || { tail -n 3 "$log" >&2; exit 1; }

@@ -10,7 +10,7 @@ import { readFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { signatures } from '../../provider/client/codec/dispatcher.ts';
+import { signatures } from '../../provider/agent/codec/dispatcher.ts';
 import { CKA } from '../../provider/schema/attributes.ts';
 import { calls } from '../../provider/schema/calls.ts';
 import { CKM } from '../../provider/schema/mechanisms.ts';

@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { IssuedAccessGuid, RegisteredApplication } from '../../server/fronts/contract/api/tde-applications.ts';
+import type { IssuedAccessGuid, RegisteredApplication } from '../../server/contract/api/tde-applications-routes.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import type { Database } from '../support/database.ts';
 import { type Site, startSite } from '../support/site.ts';

@@ -9,7 +9,7 @@ import { randomBytes, randomInt } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { RegisteredApplication } from '../../server/fronts/contract/api/tde-applications.ts';
+import type { RegisteredApplication } from '../../server/contract/api/tde-applications-routes.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import { processesWith, until } from '../support/host.ts';
 import { type Host, startHostProcess, type ThreadsReport, writeAnswers } from '../support/host-process.ts';

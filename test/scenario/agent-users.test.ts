@@ -19,9 +19,9 @@ import {
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { limits } from '../../provider/client/limits.ts';
+import { limits } from '../../provider/agent/settings/limits.ts';
 import { CKR, returnValueName } from '../../provider/schema/return-values.ts';
-import type { RegisteredApplication } from '../../server/fronts/contract/api/tde-applications.ts';
+import type { RegisteredApplication } from '../../server/contract/api/tde-applications-routes.ts';
 import { type AgentProcess, startAgent } from '../support/agent-process.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import { type Database, startDatabase } from '../support/database.ts';

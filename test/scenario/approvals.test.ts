@@ -3,8 +3,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { exitCodes } from '../../server/cli/exit-codes.ts';
-import type { Approval } from '../../server/fronts/contract/api/approvals.ts';
+import { exitCodes } from '../../server/cli/terminal/exit-codes.ts';
+import type { Approval } from '../../server/contract/api/approvals-routes.ts';
 import { type CommandRun, runCommand } from '../support/command.ts';
 import { type ConsoleApi, openConsoleApi } from '../support/console-api.ts';
 import { type Site, startSite } from '../support/site.ts';

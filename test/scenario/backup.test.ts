@@ -17,9 +17,9 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { AuditRecord } from '../../server/contract/api/audit-routes.ts';
+import type { Quarantine } from '../../server/contract/api/quarantine-routes.ts';
 import type { Page } from '../../server/domain/page.ts';
-import type { AuditRecord } from '../../server/fronts/contract/api/audit.ts';
-import type { Quarantine } from '../../server/fronts/contract/api/quarantine.ts';
 import { runCommand } from '../support/command.ts';
 import { openConsoleApi } from '../support/console-api.ts';
 import { until } from '../support/host.ts';

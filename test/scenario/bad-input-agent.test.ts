@@ -21,7 +21,7 @@ import { createConnection, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { RegisteredApplication } from '../../server/fronts/contract/api/tde-applications.ts';
+import type { RegisteredApplication } from '../../server/contract/api/tde-applications-routes.ts';
 import { startAgent } from '../support/agent-process.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import { type Database, startDatabase } from '../support/database.ts';

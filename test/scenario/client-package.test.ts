@@ -5,7 +5,13 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Client, ConnectionError, openClient, operations, ProblemError } from '../../server/client/index.ts';
+import {
+  type Client,
+  ConnectionError,
+  openClient,
+  operations,
+  ProblemError,
+} from '../../server/clients/typescript/index.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { openTcpGate, type TcpGate } from '../support/tcp-gate.ts';
 import { run } from '../support/tools.ts';
@@ -13,7 +19,7 @@ import { run } from '../support/tools.ts';
 const root = resolve(import.meta.dirname, '../..');
 const blocksOf = (page: string): readonly string[] =>
   [...readFileSync(join(root, page), 'utf8').matchAll(/^```(?:ts|text)\n(.*?)^```$/gms)].map(([, text = '']) => text);
-const [program = '', prints = '', ...snippets] = blocksOf('server/client/README.md');
+const [program = '', prints = '', ...snippets] = blocksOf('server/clients/typescript/README.md');
 
 let server: ServerProcess;
 let folder: string;

@@ -18,13 +18,13 @@ import {
   type KMSClient,
 } from '@aws-sdk/client-kms';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { openOffline } from '../../server/app/offline.ts';
-import type { CheckResult } from '../../server/base/checks.ts';
+import { parseConfig } from '../../server/app/config/config.ts';
+import { openOffline } from '../../server/app/host/offline.ts';
 import { type CloudCause, cloudCauses, exceptionOf, wordsOf } from '../../server/base/cloud-causes.ts';
-import { parseConfig } from '../../server/config/config.ts';
+import type { CheckResult } from '../../server/base/diagnostic-checks.ts';
+import type { Endpoint } from '../../server/contract/api/endpoints-routes.ts';
+import type { ExternalKeyStore } from '../../server/contract/api/external-key-stores-routes.ts';
 import { everyTenant } from '../../server/domain/tenant.ts';
-import type { Endpoint } from '../../server/fronts/contract/api/endpoints.ts';
-import type { ExternalKeyStore } from '../../server/fronts/contract/api/external-key-stores.ts';
 import { type Authority, type IssuedCertificate, makeAuthority } from '../support/authority.ts';
 import { causesOfPage, causesTable } from '../support/cloud-causes-page.ts';
 import { type CloudProcess, kmsClientOf, startCloudProcess } from '../support/cloud-process.ts';

@@ -24,7 +24,7 @@ import {
   UpdateCustomKeyStoreCommand,
 } from '@aws-sdk/client-kms';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { ProxyConfiguration } from '../../server/fronts/contract/api/endpoints.ts';
+import type { ProxyConfiguration } from '../../server/contract/api/endpoints-routes.ts';
 import { type CloudProcess, type Gate, openGate, startCloudProcess } from '../support/cloud-process.ts';
 import { type ConsoleApi, openConsoleApi } from '../support/console-api.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';

@@ -7,7 +7,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, closeSync, existsSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { exitCodes } from '../../server/cli/exit-codes.ts';
+import { exitCodes } from '../../server/cli/terminal/exit-codes.ts';
 import { type CommandProcess, type CommandRun, commandPath, openCommands, runCommand } from '../support/command.ts';
 import { argumentsOf, rowOf } from '../support/command-runs.ts';
 import { type CommandSite, offeredCatalogue, openCommandSite } from '../support/command-site.ts';

@@ -5,12 +5,12 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { loadConfig } from '../../provider/client/config.ts';
-import { openHttpService } from '../../provider/client/service-http.ts';
-import { openClient } from '../../server/cli/client.ts';
-import { exitCodes } from '../../server/cli/exit-codes.ts';
-import { operations } from '../../server/client/gen/operations.ts';
-import { type CreateObject, instanceText } from '../../server/fronts/contract/tde.ts';
+import { openHttpService } from '../../provider/agent/service/service-http.ts';
+import { loadConfig } from '../../provider/agent/settings/config.ts';
+import { openClient } from '../../server/cli/service/api-client.ts';
+import { exitCodes } from '../../server/cli/terminal/exit-codes.ts';
+import { operations } from '../../server/clients/typescript/gen/operations.ts';
+import { type CreateObject, instanceText } from '../../server/contract/tde.ts';
 import { type CommandRun, runCommand } from '../support/command.ts';
 import { instance } from '../support/open-service.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';

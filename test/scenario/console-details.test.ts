@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { InvitedUser, User } from '../../server/fronts/contract/api/users.ts';
+import type { InvitedUser, User } from '../../server/contract/api/users-routes.ts';
 import { type ConsoleBrowser, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
 import { type ConsoleData, fillConsole } from '../support/console-data.ts';
 import { freePort } from '../support/daemon.ts';

@@ -3,7 +3,7 @@
 // applied; and a run of the diagnostics is shown while it runs.
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Endpoint } from '../../server/fronts/contract/api/endpoints.ts';
+import type { Endpoint } from '../../server/contract/api/endpoints-routes.ts';
 import { type ConsoleBrowser, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
 import { type ConsoleData, fillConsole } from '../support/console-data.ts';
 import { type Site, startSite } from '../support/site.ts';

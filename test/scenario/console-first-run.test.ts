@@ -9,7 +9,7 @@ import {
 } from '@aws-sdk/client-kms';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Endpoint, ProxyConfiguration } from '../../server/fronts/contract/api/endpoints.ts';
+import type { Endpoint, ProxyConfiguration } from '../../server/contract/api/endpoints-routes.ts';
 import { kmsClientOf, startCloudProcess } from '../support/cloud-process.ts';
 import { type ConsoleBrowser, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
 import { until } from '../support/host.ts';

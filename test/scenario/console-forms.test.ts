@@ -3,11 +3,11 @@
 // session that ends leaves it below the sign-in; a service that is gone is named on every page.
 import type { BrowserContext, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Endpoint } from '../../server/fronts/contract/api/endpoints.ts';
-import type { Key } from '../../server/fronts/contract/api/keys.ts';
-import type { OpenSession } from '../../server/fronts/contract/api/sessions.ts';
-import type { Application } from '../../server/fronts/contract/api/tde-applications.ts';
-import type { Vault } from '../../server/fronts/contract/api/vaults.ts';
+import type { Endpoint } from '../../server/contract/api/endpoints-routes.ts';
+import type { Key } from '../../server/contract/api/keys-routes.ts';
+import type { OpenSession } from '../../server/contract/api/session-routes.ts';
+import type { Application } from '../../server/contract/api/tde-applications-routes.ts';
+import type { Vault } from '../../server/contract/api/vaults-routes.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import { type ConsoleBrowser, choose, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
 import { until } from '../support/host.ts';

@@ -2,7 +2,7 @@
 // deleted or destroyed.
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { Key, KeyUse } from '../../server/fronts/contract/api/keys.ts';
+import type { Key, KeyUse } from '../../server/contract/api/keys-routes.ts';
 import { type ConsoleBrowser, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
 import { type ConsoleData, fillConsole } from '../support/console-data.ts';
 import { type Site, startSite } from '../support/site.ts';

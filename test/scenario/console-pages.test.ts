@@ -10,10 +10,10 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { loadConfig } from '../../provider/client/config.ts';
-import { openHttpService } from '../../provider/client/service-http.ts';
-import type { Endpoint, ProxyConfiguration } from '../../server/fronts/contract/api/endpoints.ts';
-import { type CreateObject, instanceText } from '../../server/fronts/contract/tde.ts';
+import { openHttpService } from '../../provider/agent/service/service-http.ts';
+import { loadConfig } from '../../provider/agent/settings/config.ts';
+import type { Endpoint, ProxyConfiguration } from '../../server/contract/api/endpoints-routes.ts';
+import { type CreateObject, instanceText } from '../../server/contract/tde.ts';
 import { createGroup, registerApplication, writeProviderConfig } from '../support/console-api.ts';
 import {
   type ConsoleBrowser,

@@ -4,7 +4,7 @@
 import { createHmac } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { InvitedUser } from '../../server/fronts/contract/api/users.ts';
+import type { InvitedUser } from '../../server/contract/api/users-routes.ts';
 import { type ConsoleBrowser, chromiumPath, openConsoleBrowser, revealedSecret } from '../support/console-browser.ts';
 import { type Site, startSite } from '../support/site.ts';
 

@@ -2,7 +2,7 @@
 // without a refusal, and no page offers an action that the role cannot do.
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { IssuedToken } from '../../server/fronts/contract/api/tokens.ts';
+import type { IssuedToken } from '../../server/contract/api/tokens-routes.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import { type ConsoleBrowser, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
 import { type Site, startSite } from '../support/site.ts';

@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Setup } from '../../server/fronts/contract/api/setup.ts';
+import type { Setup } from '../../server/contract/api/setup-routes.ts';
 import { runCommand } from '../support/command.ts';
 import { type ConsoleBrowser, chromiumPath, openConsoleBrowser, revealedSecret } from '../support/console-browser.ts';
 import { type Keyboard, useKeyboard } from '../support/keyboard.ts';

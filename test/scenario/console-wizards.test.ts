@@ -4,9 +4,9 @@
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { AuditRecord } from '../../server/fronts/contract/api/audit.ts';
-import type { Endpoint, ProxyConfiguration } from '../../server/fronts/contract/api/endpoints.ts';
-import type { Vault } from '../../server/fronts/contract/api/vaults.ts';
+import type { AuditRecord } from '../../server/contract/api/audit-routes.ts';
+import type { Endpoint, ProxyConfiguration } from '../../server/contract/api/endpoints-routes.ts';
+import type { Vault } from '../../server/contract/api/vaults-routes.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import { type ConsoleBrowser, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
 import { type Site, startSite } from '../support/site.ts';

@@ -6,7 +6,7 @@ import { chmodSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, stat
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RegisteredApplication } from '../../server/fronts/contract/api/tde-applications.ts';
+import type { RegisteredApplication } from '../../server/contract/api/tde-applications-routes.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import type { Database } from '../support/database.ts';
 import { endProcess, filesWith, recordsOf, until } from '../support/host.ts';

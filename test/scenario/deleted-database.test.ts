@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import type { ServiceError } from '../../server/base/errors.ts';
+import type { ServiceError } from '../../server/base/service-error.ts';
 import {
   administrator,
   masterKey,

@@ -5,11 +5,11 @@ import { appendFileSync, chmodSync, mkdtempSync, readFileSync, rmSync, writeFile
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { diagnoseHost } from '../../server/app/host-checks.ts';
-import type { CheckResult } from '../../server/base/checks.ts';
+import { loadConfig } from '../../server/app/config/config.ts';
+import { diagnoseHost } from '../../server/app/host/host-checks.ts';
+import { startServer } from '../../server/app/process.ts';
+import type { CheckResult } from '../../server/base/diagnostic-checks.ts';
 import { StartError } from '../../server/base/start-error.ts';
-import { loadConfig } from '../../server/config/config.ts';
-import { startServer } from '../../server/main.ts';
 import { type Authority, makeAuthority } from '../support/authority.ts';
 import { runCommand } from '../support/command.ts';
 import { type PostgresServer, startPostgres } from '../support/postgresql.ts';

@@ -7,8 +7,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { apiRoutes } from '../../server/fronts/contract/api/index.ts';
-import type { RouteGroup, RouteRow } from '../../server/fronts/contract/api/row.ts';
+import { apiRoutes } from '../../server/contract/api/index.ts';
+import type { RouteGroup, RouteRow } from '../../server/contract/api/row.ts';
 import {
   envelopeType,
   instanceText,
@@ -18,8 +18,8 @@ import {
   type TdeRoutes,
   tdeRoutes,
   unpackEnvelope,
-} from '../../server/fronts/contract/tde.ts';
-import { mostHeld, mostValues, packHandles, packHeld } from '../../server/fronts/contract/tde-held.ts';
+} from '../../server/contract/tde.ts';
+import { mostHeld, mostValues, packHandles, packHeld } from '../../server/contract/tde-held.ts';
 import type { Opening } from '../../server/operations/snapshots/openings.ts';
 import { replacing } from '../support/console-api.ts';
 import { grants, hardSubject, ids, type Largest, long, many, rows, world } from '../support/largest-inputs.ts';

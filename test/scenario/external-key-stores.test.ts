@@ -12,7 +12,7 @@ import {
   KMSClient,
 } from '@aws-sdk/client-kms';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { ExternalKeyStore } from '../../server/fronts/contract/api/external-key-stores.ts';
+import type { ExternalKeyStore } from '../../server/contract/api/external-key-stores-routes.ts';
 import { type Authority, type IssuedCertificate, makeAuthority } from '../support/authority.ts';
 import { type CloudProcess, startCloudProcess } from '../support/cloud-process.ts';
 import { runCommand } from '../support/command.ts';

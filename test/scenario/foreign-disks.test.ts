@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, w
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, expect, test } from 'vitest';
-import { createDisks, type Disks } from '../../server/app/disks.ts';
+import { createDisks, type Disks } from '../../server/app/open/disks.ts';
 import { formatRecoveryKey } from '../../server/base/recovery-key.ts';
 import { type Site, startSite } from '../support/site.ts';
 import { makeRecoveryKey } from '../support/snapshot-files.ts';
@@ -83,7 +83,7 @@ test('a file is read and written piece by piece, and ends with the process of it
 test('a file of a process that has ended is not taken for one of the next process', async () => {
   const made: ChildProcess[] = [];
   disks = createDisks(place('data'), 20_000, () => {
-    const program = join(import.meta.dirname, '../../server/app/disk-process.ts');
+    const program = join(import.meta.dirname, '../../server/app/open/disk-process.ts');
     const child = fork(program, [], { serialization: 'advanced', stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
     made.push(child);
     return child;

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RegisteredApplication } from '../../server/fronts/contract/api/tde-applications.ts';
+import type { RegisteredApplication } from '../../server/contract/api/tde-applications-routes.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import type { Answer, Database } from '../support/database.ts';
 import { type Site, startSite } from '../support/site.ts';

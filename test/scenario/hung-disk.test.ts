@@ -3,8 +3,8 @@
 // the data match all answers.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Status } from '../../server/fronts/contract/api/status.ts';
-import type { Vault } from '../../server/fronts/contract/api/vaults.ts';
+import type { Status } from '../../server/contract/api/status-routes.ts';
+import type { Vault } from '../../server/contract/api/vaults-routes.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import type { Database } from '../support/database.ts';
 import { until } from '../support/host.ts';

@@ -21,7 +21,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
-import type { EndpointRequest } from '../../server/fronts/contract/api/requests.ts';
+import type { EndpointRequest } from '../../server/contract/api/requests-routes.ts';
 import { type Authority, type IssuedCertificate, makeAuthority } from '../support/authority.ts';
 import { until } from '../support/host.ts';
 import { flags, frame, frameTypes, headerBlock, preface } from '../support/raw-http2.ts';
@@ -330,7 +330,7 @@ test('signals of Node itself open no inspector and end nothing', async () => {
   expect(here.server.output()).not.toMatch('Debugger');
   expect(await here.server.stop()).toBe(0);
   const socket = join(folder, 'agent.sock');
-  const agent = fork(join(import.meta.dirname, '../../provider/client/main.ts'), ['--socket', socket], {
+  const agent = fork(join(import.meta.dirname, '../../provider/agent/threads/main.ts'), ['--socket', socket], {
     silent: true,
   });
   let printed = '';

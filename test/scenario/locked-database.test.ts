@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { text as readText } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Vault } from '../../server/fronts/contract/api/vaults.ts';
+import type { Vault } from '../../server/contract/api/vaults-routes.ts';
 import { type ConsoleApi, openConsoleApi } from '../support/console-api.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 

@@ -4,8 +4,8 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { RegisteredApplication } from '../../server/fronts/contract/api/tde-applications.ts';
-import { tdeRoutes } from '../../server/fronts/contract/tde.ts';
+import type { RegisteredApplication } from '../../server/contract/api/tde-applications-routes.ts';
+import { tdeRoutes } from '../../server/contract/tde.ts';
 import { type AnswerGate, openAnswerGate } from '../support/answer-gate.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import type { Answer, Database } from '../support/database.ts';

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, cpSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readHostFacts } from '../../server/native/host-facts.ts';
+import { readHostFacts } from '../../server/adapters/host/host-facts.ts';
 import { type FleetMember, startFleet, type TestFleet, untilActive, untilShown } from '../support/fleet.ts';
 import { holdStatement } from '../support/held-statement.ts';
 import { until } from '../support/host.ts';

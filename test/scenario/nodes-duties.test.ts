@@ -2,9 +2,9 @@
 // late writes as their owner fail.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '../../server/base/clock.ts';
+import { openPostgresStore } from '../../server/adapters/store/store.ts';
+import { systemClock } from '../../server/base/time.ts';
 import { createNodeDuties, DutyLost, leaseMs, stuckAfterMs } from '../../server/operations/nodes/node-duties.ts';
-import { openPostgresStore } from '../../server/store/store.ts';
 import { type FleetMember, startFleet, type TestFleet, untilActive } from '../support/fleet.ts';
 import { until } from '../support/host.ts';
 import type { PostgresPlace } from '../support/postgresql.ts';

@@ -2,7 +2,7 @@
 // answer is the same, also when a node dies in the meantime. And changes under the same If-Match:
 // one is carried out.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Vault } from '../../server/fronts/contract/api/vaults.ts';
+import type { Vault } from '../../server/contract/api/vaults-routes.ts';
 import type { ApiAnswer } from '../support/console-api.ts';
 import { type FleetMember, startFleet, type TestFleet, untilActive } from '../support/fleet.ts';
 

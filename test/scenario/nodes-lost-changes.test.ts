@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import type { Quarantine } from '../../server/fronts/contract/api/quarantine.ts';
+import type { Quarantine } from '../../server/contract/api/quarantine-routes.ts';
 import { runCommand } from '../support/command.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import { openDatabaseRelay } from '../support/database-relay.ts';

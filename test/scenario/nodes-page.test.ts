@@ -7,7 +7,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import type { Quarantine } from '../../server/fronts/contract/api/quarantine.ts';
+import type { Quarantine } from '../../server/contract/api/quarantine-routes.ts';
 import { makeAuthority } from '../support/authority.ts';
 import { runCommand } from '../support/command.ts';
 import { openConsoleApi } from '../support/console-api.ts';

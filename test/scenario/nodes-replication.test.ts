@@ -2,7 +2,7 @@
 // the records that are sealed again, the old root key stays, and the service names the copy that it
 // waits for.
 import { afterEach, expect, test } from 'vitest';
-import type { Status } from '../../server/fronts/contract/api/status.ts';
+import type { Status } from '../../server/contract/api/status-routes.ts';
 import { openDatabaseRelay } from '../support/database-relay.ts';
 import { type FleetMember, startFleet, type TestFleet, untilActive } from '../support/fleet.ts';
 import { until } from '../support/host.ts';

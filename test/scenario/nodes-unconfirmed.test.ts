@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Vault } from '../../server/fronts/contract/api/vaults.ts';
+import type { Vault } from '../../server/contract/api/vaults-routes.ts';
 import { type ApiAnswer, createGroup, registerApplication } from '../support/console-api.ts';
 import { type FleetMember, startFleet, type TestFleet, untilActive } from '../support/fleet.ts';
 import { until } from '../support/host.ts';

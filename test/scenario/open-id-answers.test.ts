@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { ServiceError } from '../../server/base/errors.ts';
+import type { ServiceError } from '../../server/base/service-error.ts';
 import { makeAuthority } from '../support/authority.ts';
 import { administrator, type OpenedService, openTestService } from '../support/open-service.ts';
 import { originOf } from '../support/people.ts';

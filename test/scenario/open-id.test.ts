@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Agent, fetch } from 'undici';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ServiceErrorCode } from '../../server/base/errors.ts';
+import type { ServiceErrorCode } from '../../server/base/service-error.ts';
 import type { Grant } from '../../server/domain/access.ts';
 import type { TenantActor } from '../../server/domain/actor.ts';
 import { makeAuthority } from '../support/authority.ts';

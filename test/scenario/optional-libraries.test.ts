@@ -9,7 +9,7 @@ import { type ServerProcessOptions, startServerProcess } from '../support/server
 import { onPostgresql } from '../support/test-store.ts';
 
 // Not the bundle that other tests run: in it, every library has the name of the bundle.
-const program = [resolve(import.meta.dirname, '../../server/main.ts')];
+const program = [resolve(import.meta.dirname, '../../server/app/process.ts')];
 const optional = [
   '@aws-sdk/client-kms',
   '@opentelemetry/sdk-trace',

@@ -26,7 +26,7 @@ import { createInterface } from 'node:readline';
 import { Spec, Validation } from '@cyclonedx/cyclonedx-library';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { notParts } from '../../provider/packaging/sbom.ts';
-import { readRunbooks } from '../../server/content/runbooks.ts';
+import { readRunbooks } from '../../server/adapters/runbooks/read-runbooks.ts';
 import { missingVersions } from '../support/elf.ts';
 import { endProcess, processesWith, until } from '../support/host.ts';
 import { installed } from '../support/tools.ts';
@@ -161,7 +161,7 @@ test.runIf(canRun)('are installed by dpkg: files, users, configuration, and one 
   expect(existsSync(join(system, 'usr/lib/mysql/plugin/dke_key_management.so'))).toBe(true);
   expect(existsSync(join(system, 'usr/share/java/dke-jce.jar'))).toBe(true);
   for (const name of names)
-    expect(readRunbooks(packaged(name, 'dist/server/content/runbooks'))).toEqual(readRunbooks());
+    expect(readRunbooks(packaged(name, 'dist/server/adapters/runbooks/runbooks'))).toEqual(readRunbooks());
   // Files that only a build needs are not included, and licences are.
   expect(existsSync(packaged('dke-server', 'node_modules/cmake-js'))).toBe(false);
   expect(existsSync(packaged('dke-server', 'node_modules/vitest'))).toBe(false);

@@ -20,12 +20,12 @@ import {
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { inFolder, setOwner, wayOf } from '../../provider/install/files.ts';
 import { damagedFiles, install, rollback, uninstall, upgrade } from '../../provider/install/install.ts';
 import { type Layout, layoutOf, otherLibraries } from '../../provider/install/layout.ts';
+import { inFolder, setOwner, wayOf } from '../../provider/install/owned-files.ts';
 import { effectiveOwner } from '../../provider/install/owner.ts';
 import { readState } from '../../provider/install/state.ts';
-import type { InstallReport } from '../../server/fronts/contract/provider.ts';
+import type { InstallReport } from '../../server/contract/provider.ts';
 import { whyNoOtherUsers } from '../support/other-users.ts';
 import { smallPayload } from '../support/provider-install-child.ts';
 

@@ -4,7 +4,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Settings } from '../../server/fronts/contract/api/settings.ts';
+import type { Settings } from '../../server/contract/api/settings-routes.ts';
 import { openConsoleApi } from '../support/console-api.ts';
 import { until } from '../support/host.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';

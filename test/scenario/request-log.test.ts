@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { CorrelatedRequests, EndpointRequest } from '../../server/fronts/contract/api/requests.ts';
+import type { CorrelatedRequests, EndpointRequest } from '../../server/contract/api/requests-routes.ts';
 import { type CommandRun, runCommand } from '../support/command.ts';
 import { type Site, startSite } from '../support/site.ts';
 import { createXksEndpoint, type XksEndpoint } from '../support/xks-call.ts';

@@ -6,7 +6,7 @@ import { createServer } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { EndpointRequest } from '../../server/fronts/contract/api/requests.ts';
+import type { EndpointRequest } from '../../server/contract/api/requests-routes.ts';
 import { makeAuthority } from '../support/authority.ts';
 import { openConsoleApi } from '../support/console-api.ts';
 import { freePort } from '../support/daemon.ts';

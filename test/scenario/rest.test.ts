@@ -1,5 +1,5 @@
 // A server is as fast after an idle time as before: V8 keeps the hidden classes of the objects of a
-// request (server/listener/shapes.ts).
+// request (server/fronts/listener/shapes.ts).
 import { Agent } from 'node:https';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
@@ -17,7 +17,7 @@ test('the heap is collected many times without a request: requests are not made 
       '--allow-natives-syntax',
       '--import',
       join(import.meta.dirname, '../support/shapes-probe.ts'),
-      resolve(import.meta.dirname, '../../server/main.ts'),
+      resolve(import.meta.dirname, '../../server/app/process.ts'),
     ],
   });
   try {

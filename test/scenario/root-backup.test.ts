@@ -5,9 +5,9 @@ import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Notification } from '../../server/fronts/contract/api/notifications.ts';
-import type { Root } from '../../server/fronts/contract/api/root.ts';
-import type { Setup } from '../../server/fronts/contract/api/setup.ts';
+import type { Notification } from '../../server/contract/api/notifications-routes.ts';
+import type { Root } from '../../server/contract/api/root-routes.ts';
+import type { Setup } from '../../server/contract/api/setup-routes.ts';
 import { runCommand } from '../support/command.ts';
 import { openConsoleApi } from '../support/console-api.ts';
 import { until } from '../support/host.ts';

@@ -11,7 +11,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RegisteredApplication } from '../../server/fronts/contract/api/tde-applications.ts';
+import type { RegisteredApplication } from '../../server/contract/api/tde-applications-routes.ts';
 import { type AgentProcess, startAgent } from '../support/agent-process.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import type { Database } from '../support/database.ts';

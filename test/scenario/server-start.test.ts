@@ -19,7 +19,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { lockDirectory } from '../../server/store/sqlite/lock.ts';
+import { lockDirectory } from '../../server/adapters/store/engine/sqlite/lock.ts';
 import { runCommand } from '../support/command.ts';
 import { openConsoleApi } from '../support/console-api.ts';
 import { startDaemon } from '../support/daemon.ts';
@@ -481,7 +481,7 @@ describe('the listener', () => {
       "v8.setFlagsFromString = (flag) => { console.error('set ' + flag); set(flag); }",
       'syncBuiltinESMExports()',
     ].join(';');
-    const main = join(import.meta.dirname, '../../server/main.ts');
+    const main = join(import.meta.dirname, '../../server/app/process.ts');
     const server = await start({ program: ['--import', `data:text/javascript,${encodeURIComponent(source)}`, main] });
     // Its output arrives separately from the line that it listens.
     await expect.poll(() => server.log()).toContain('set --no-parallel-scavenge');

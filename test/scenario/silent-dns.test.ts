@@ -8,7 +8,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { CheckResult } from '../../server/base/checks.ts';
+import type { CheckResult } from '../../server/base/diagnostic-checks.ts';
 import { commandPath } from '../support/command.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'dke-dns-'));

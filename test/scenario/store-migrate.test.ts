@@ -14,10 +14,10 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { migrateStore, verifyOffline } from '../../server/app/offline.ts';
-import { loadConfig } from '../../server/config/config.ts';
-import type { Status } from '../../server/fronts/contract/api/status.ts';
-import type { Vault } from '../../server/fronts/contract/api/vaults.ts';
+import { loadConfig } from '../../server/app/config/config.ts';
+import { migrateStore, verifyOffline } from '../../server/app/host/offline.ts';
+import type { Status } from '../../server/contract/api/status-routes.ts';
+import type { Vault } from '../../server/contract/api/vaults-routes.ts';
 import { openConsoleApi } from '../support/console-api.ts';
 import { until } from '../support/host.ts';
 import { type PostgresPlace, type PostgresServer, startPostgres } from '../support/postgresql.ts';

@@ -1,7 +1,7 @@
 // A part of `npm run stress`: threads of several processes with messages of all sizes, while the
 // agent is stopped, continued and killed. Each result is compared with OpenSSL's.
 import { expect, test } from 'vitest';
-import { mechanismRows } from '../../provider/client/operations/mechanisms.ts';
+import { mechanismRows } from '../../provider/agent/operations/mechanisms.ts';
 import { mechanismName } from '../../provider/schema/mechanisms.ts';
 import { runStress } from '../support/stress.ts';
 import { isLong } from '../support/tiers.ts';

@@ -6,7 +6,7 @@ import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { ProxyConfiguration } from '../../server/fronts/contract/api/endpoints.ts';
+import type { ProxyConfiguration } from '../../server/contract/api/endpoints-routes.ts';
 import { runCommand } from '../support/command.ts';
 import { createGroup, openConsoleApi, registerApplication } from '../support/console-api.ts';
 import { leaksIn } from '../support/encodings.ts';

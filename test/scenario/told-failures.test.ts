@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { StartError, toldError } from '../../server/base/start-error.ts';
-import { show } from '../../server/cli/doctor.ts';
-import { exitCodes } from '../../server/cli/exit-codes.ts';
+import { show } from '../../server/cli/host/doctor.ts';
+import { exitCodes } from '../../server/cli/terminal/exit-codes.ts';
 import { commandPath } from '../support/command.ts';
 import { programAt } from '../support/program.ts';
 import { root } from '../support/sources.ts';
@@ -24,7 +24,7 @@ const hasOther =
   isRoot && spawnSync(process.execPath, [commandPath, '--version'], { uid: other, gid: other, cwd: '/' }).status === 0;
 if (!hasOther)
   console.log(`not as another user: ${isRoot ? 'it cannot read the programs' : 'only root can start one'}`);
-const serverPath = programAt('server/main.js', 'server/main.ts');
+const serverPath = programAt('server/app/process.js', 'server/app/process.ts');
 let folder: string;
 let closed: string;
 
@@ -79,7 +79,7 @@ describe.runIf(hasOther)('the configuration of another user', () => {
 });
 
 test('Ctrl-C at a question changes nothing, and says so', async () => {
-  const output = pathToFileURL(join(root, 'server/cli/output.ts')).href;
+  const output = pathToFileURL(join(root, 'server/cli/terminal/output.ts')).href;
   const program = join(folder, 'ask.ts');
   writeFileSync(
     program,

@@ -5,12 +5,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { loadConfig } from '../../provider/client/config.ts';
-import type { Caller, ServiceDoor } from '../../provider/client/service.ts';
-import { openHttpService } from '../../provider/client/service-http.ts';
-import type { CheckResult } from '../../server/base/checks.ts';
-import { exitCodes } from '../../server/cli/exit-codes.ts';
-import { encodeHead, instanceText } from '../../server/fronts/contract/tde.ts';
+import type { Caller, ServiceDoor } from '../../provider/agent/service/service-door.ts';
+import { openHttpService } from '../../provider/agent/service/service-http.ts';
+import { loadConfig } from '../../provider/agent/settings/config.ts';
+import type { CheckResult } from '../../server/base/diagnostic-checks.ts';
+import { exitCodes } from '../../server/cli/terminal/exit-codes.ts';
+import { encodeHead, instanceText } from '../../server/contract/tde.ts';
 import { runCommand } from '../support/command.ts';
 import { until } from '../support/host.ts';
 import { instance, masterKey, openTestService } from '../support/open-service.ts';

@@ -6,7 +6,7 @@ import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFile
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { exitCodes } from '../../server/cli/exit-codes.ts';
+import { exitCodes } from '../../server/cli/terminal/exit-codes.ts';
 import { startAgent } from '../support/agent-process.ts';
 import { runCommand } from '../support/command.ts';
 import { createGroup, openConsoleApi, registerApplication, writeProviderConfig } from '../support/console-api.ts';

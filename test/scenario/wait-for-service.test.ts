@@ -3,7 +3,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { RegisteredApplication } from '../../server/fronts/contract/api/tde-applications.ts';
+import type { RegisteredApplication } from '../../server/contract/api/tde-applications-routes.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import { until } from '../support/host.ts';
 import { type Site, startSite } from '../support/site.ts';

@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs';
 import { Agent } from 'node:https';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Endpoint, EndpointSettings } from '../../server/fronts/contract/api/endpoints.ts';
-import type { EndpointRequest } from '../../server/fronts/contract/api/requests.ts';
+import type { Endpoint, EndpointSettings } from '../../server/contract/api/endpoints-routes.ts';
+import type { EndpointRequest } from '../../server/contract/api/requests-routes.ts';
 import { type Authority, makeAuthority } from '../support/authority.ts';
 import { until } from '../support/host.ts';
 import { type Site, startSite } from '../support/site.ts';

@@ -14,7 +14,7 @@
 //   --seed <n>           of the random choices; printed at the start
 
 import { parseArgs } from 'node:util';
-import { mechanismRows } from '../../provider/client/operations/mechanisms.ts';
+import { mechanismRows } from '../../provider/agent/operations/mechanisms.ts';
 import { mechanismName } from '../../provider/schema/mechanisms.ts';
 import { runStress, type Sanitizer, sanitizers } from '../support/stress.ts';
 

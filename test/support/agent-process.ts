@@ -17,7 +17,7 @@ export interface AgentProcess {
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
-export const main = programAt('provider/client/main.js', 'provider/client/main.ts');
+export const main = programAt('provider/agent/threads/main.js', 'provider/agent/threads/main.ts');
 
 /** Answers when it listens, or has ended. */
 export const startAgent = async (

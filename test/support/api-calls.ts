@@ -164,5 +164,9 @@ export const apiUses = (file: string, text: string): readonly ApiUse[] => {
 /** Every call in the sources of the command, but for the client's own. */
 export const commandUses = (): readonly ApiUse[] =>
   files(['server'], '.ts')
-    .filter((path) => path.startsWith('server/cli/') && !['server/cli/client.ts', 'server/cli/rows.ts'].includes(path))
+    .filter(
+      (path) =>
+        path.startsWith('server/cli/') &&
+        !['server/cli/service/api-client.ts', 'server/cli/service/command-rows.ts'].includes(path),
+    )
     .flatMap((path) => apiUses(path, readFileSync(join(import.meta.dirname, '../..', path), 'utf8')));

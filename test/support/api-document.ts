@@ -68,7 +68,7 @@ export const validatorOf = (document: ApiDocument) => {
 
 export const readDocument = (): ApiDocument =>
   JSON.parse(
-    readFileSync(join(resolve(import.meta.dirname, '../..'), 'dist/server/content/api/openapi.json'), 'utf8'),
+    readFileSync(join(resolve(import.meta.dirname, '../..'), 'dist/server/contract/api/openapi.json'), 'utf8'),
   ) as ApiDocument;
 
 interface Answered {

@@ -2,8 +2,8 @@
 // it into the page. What the page says of a route stays; a new route gets its summary.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { apiRoutes } from '../../server/fronts/contract/api/index.ts';
-import type { RouteGroup } from '../../server/fronts/contract/api/row.ts';
+import { apiRoutes } from '../../server/contract/api/index.ts';
+import type { RouteGroup } from '../../server/contract/api/row.ts';
 
 /** `page`: its current text. */
 export const withRoutes = (page: string): string => {

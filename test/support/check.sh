@@ -3,6 +3,6 @@
 set -eu
 cd "$(dirname "$0")/../.."
 tsc -p tsconfig.json --noEmit
-tsc -p server/web/tsconfig.json
+tsc -p server/clients/web/tsconfig.json
 biome ci --error-on-warnings .
 knip --no-progress --no-config-hints

@@ -20,9 +20,14 @@ const change = (file: string, line: string, becomes: string, test: string): Chan
 export const claims: Claims = {
   'Outsider on the network': {
     'Abort uploads over HTTP/2': [
-      change('server/listener/http2.ts', "session.once('close', () => connection.destroy());", '', 'scenario/listener'),
       change(
-        'server/listener/http2.ts',
+        'server/fronts/listener/http2.ts',
+        "session.once('close', () => connection.destroy());",
+        '',
+        'scenario/listener',
+      ),
+      change(
+        'server/fronts/listener/http2.ts',
         'let [bytes, movedAt] = [0, performance.now()];',
         'session.setTimeout(silentMs); let [bytes, movedAt] = [0, performance.now()];',
         'unit/listener/connections',
@@ -30,7 +35,7 @@ export const claims: Claims = {
     ],
     'Let the disk of a sink': [
       change(
-        'server/app/disks.ts',
+        'server/app/open/disks.ts',
         'if (isHanging) return refuse(',
         'if (isClosed && isHanging) return refuse(',
         'scenario/foreign-disks',
@@ -38,7 +43,7 @@ export const claims: Claims = {
     ],
     "Put a symbolic link in the place of a sink's file": [
       change(
-        'server/sinks/file.ts',
+        'server/adapters/sinks/file.ts',
         'O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600',
         'O_RDWR | O_APPEND | O_CREAT, 0o600',
         'scenario/audit-sinks',
@@ -46,25 +51,25 @@ export const claims: Claims = {
     ],
     'Open thousands of connections': [
       change(
-        'server/listener/raw-connections.ts',
+        'server/fronts/listener/raw-connections.ts',
         'address: Math.max(fewest, Math.ceil(most / 8)),',
         'address: most,',
         'unit/listener/connections',
       ),
       change(
-        'server/listener/raw-connections.ts',
+        'server/fronts/listener/raw-connections.ts',
         'network: Math.max(fewest, Math.ceil(most / 4)),',
         'network: most,',
         'unit/listener/connections',
       ),
       change(
-        'server/listener/raw-connections.ts',
+        'server/fronts/listener/raw-connections.ts',
         'strangers: Math.ceil((most * 3) / 4),',
         'strangers: most,',
         'unit/listener/connections',
       ),
       change(
-        'server/listener/raw-connections.ts',
+        'server/fronts/listener/raw-connections.ts',
         'if (taken - each.unread.taken < leastTaken) return true;',
         'if (taken - each.unread.taken < leastTaken) return false;',
         'unit/listener/connections',
@@ -126,7 +131,7 @@ export const claims: Claims = {
     ],
     'Send unsigned requests to an endpoint': [
       change(
-        'server/diagnostics/endpoint/checks/caller-signatures.ts',
+        'server/adapters/diagnosis/checks/caller-signatures.ts',
         'const later = failures.filter(({ at }) => passed === undefined || at > passed.at);',
         'const later = failures;',
         'scenario/endpoint-doctor',
@@ -176,7 +181,7 @@ export const claims: Claims = {
     ],
     'Call with a credential of an endpoint': [
       change(
-        'server/operations/data-path/directory.ts',
+        'server/operations/data-path/create-working-memory.ts',
         'if (externalKeyId !== endpoint.externalKeyId) return undefined;',
         '',
         'conformance/xks-life',
@@ -194,7 +199,7 @@ export const claims: Claims = {
     ],
     'Send no PROXY header': [
       change(
-        'server/listener/proxy-protocol.ts',
+        'server/fronts/listener/proxy-protocol.ts',
         '!head.subarray(0, signature.length).equals(signature) || kind >> 4 !== 2',
         'kind < 0',
         'scenario/listener',
@@ -207,7 +212,7 @@ export const claims: Claims = {
     ],
     "Connect to the agent's system socket": [
       change(
-        'provider/client/account.ts',
+        'provider/agent/sessions/user-limits.ts',
         'if (amount > 0 && this.#counts[what] + amount > this.limits[what]) throw this.exceeded(what);',
         '',
         'scenario/agent-quotas',
@@ -215,7 +220,7 @@ export const claims: Claims = {
     ],
     "Make the directory of another user's agent": [
       change(
-        'provider/module/temporary_folder.c',
+        'provider/module/host/temporary_folder.c',
         'if (status.st_uid != user || !S_ISDIR(status.st_mode)) return FOLDER_OF_OTHERS;',
         'if (!S_ISDIR(status.st_mode)) return FOLDER_OF_OTHERS;',
         'scenario/bad-input-agent',
@@ -223,7 +228,7 @@ export const claims: Claims = {
     ],
     'Run a database program that has the setuid': [
       change(
-        'provider/module/secure_config.c',
+        'provider/module/host/secure_config.c',
         'if ((status.st_mode & 0177) != 0) return',
         'if (status.st_size < 0) return',
         'native/module/library-test.c',
@@ -231,7 +236,7 @@ export const claims: Claims = {
     ],
     'Start the agent first': [
       change(
-        'provider/module/launch.c',
+        'provider/module/host/launch.c',
         'syscall(SYS_setpriority, PRIO_PROCESS_WHO, 0, 0);',
         '',
         'native/module/library-test.c',
@@ -247,7 +252,7 @@ export const claims: Claims = {
     ],
     'Make thousands of calls to the service': [
       change(
-        'provider/client/account.ts',
+        'provider/agent/sessions/user-limits.ts',
         'if (this.isFull(what)) throw this.exceeded(what);',
         '',
         'scenario/agent-quotas',
@@ -255,13 +260,13 @@ export const claims: Claims = {
     ],
     'Name any path in a hello': [
       change(
-        'provider/client/config.ts',
+        'provider/agent/settings/config.ts',
         "if (owner !== uid) throw new ConfigError(tell('config-owner', { config: path, owner, uid }));",
         '',
         'unit/agent/config',
       ),
       change(
-        'provider/client/config.ts',
+        'provider/agent/settings/config.ts',
         'if ((mode & 0o077) !== 0)',
         'if ((mode & 0o007) !== 0)',
         'unit/agent/config',
@@ -303,7 +308,7 @@ export const claims: Claims = {
     ],
     'Keep a key usable by Inits': [
       change(
-        'provider/client/service-answer-cache.ts',
+        'provider/agent/service/service-answer-cache.ts',
         'if (this.#now() >= until && until - this.#lastMs < askedAt) return false;',
         '',
         'unit/agent/heartbeat',
@@ -339,7 +344,7 @@ export const claims: Claims = {
     ],
     'Know, use and derive from the keys of its tokens': [
       change(
-        'server/native/message-states.ts',
+        'server/adapters/crypto/message-states.ts',
         'owner: Buffer.from(`',
         "owner: Buffer.from(applicationId === '' ? '' : objectId) ?? Buffer.from(`",
         'unit/operations/message-states',
@@ -482,7 +487,7 @@ export const claims: Claims = {
     ],
     'Register any `customKeyStoreId`': [
       change(
-        'server/cloud-reader/aws.ts',
+        'server/adapters/cloud/aws.ts',
         'return found?.XksProxyConfiguration?.UriPath === uriPath ? found : undefined;',
         'return found;',
         'scenario/external-key-stores',
@@ -525,7 +530,7 @@ export const claims: Claims = {
         'unit/api/credential-end',
       ),
       change(
-        'server/operations/people/sessions.ts',
+        'server/operations/people/session-secrets.ts',
         'isFresh ? undefined : believed.get(hash)',
         'believed.get(hash)',
         'unit/operations/people',
@@ -593,7 +598,7 @@ export const claims: Claims = {
   'Platform user': {
     'Verify the largest snapshot': [
       change(
-        'server/store/store.ts',
+        'server/adapters/store/store.ts',
         'tryOut: (work) => tryOut(engine.name, oneState, { authenticateRow, clock }, work),',
         'tryOut: (work) => writer.submit(() => work(transactions.tx)),',
         'contract/store',
@@ -717,13 +722,13 @@ export const claims: Claims = {
   'Identity provider': {
     'Sign in as any user of the provider': [
       change(
-        'server/app/identity.ts',
+        'server/app/open/identity.ts',
         "if (role === undefined || rowOf(role).scoped === true || role === 'break-glass')",
         'if (role === undefined || rowOf(role).scoped === true)',
         'unit/api/access',
       ),
       change(
-        'server/app/identity.ts',
+        'server/app/open/identity.ts',
         "if (role === undefined || rowOf(role).scoped === true || role === 'break-glass')",
         "if (role === undefined || role === 'break-glass')",
         'unit/api/access',
@@ -734,7 +739,7 @@ export const claims: Claims = {
     ],
     'Not answer, or answer without an end': [
       change(
-        'server/identity/open-id.ts',
+        'server/adapters/identity/open-id.ts',
         'await readAnswer(answer.body, longestAnswer, host)',
         'await readAnswer(answer.body, 1e12, host)',
         'scenario/open-id',
@@ -744,7 +749,7 @@ export const claims: Claims = {
   'Writer of the database': {
     'Change a value of a row': [
       change(
-        'server/store/row-codes.ts',
+        'server/adapters/store/rows/row-codes.ts',
         'authenticationCode(authenticate, table, row, layout) === row.row_mac,',
         'row.row_mac.length > 0,',
         'contract/spoilt-rows',
@@ -752,7 +757,7 @@ export const claims: Claims = {
     ],
     'Put ids, owners, versions': [
       change(
-        'server/store/row-codes.ts',
+        'server/adapters/store/rows/row-codes.ts',
         'authenticationCode(authenticate, table, row, layout) === row.row_mac,',
         'row.row_mac.length > 0,',
         'unit/operations/swapped-rows',
@@ -760,13 +765,13 @@ export const claims: Claims = {
     ],
     'Change a rule, a state or an owner in its row': [
       change(
-        'server/store/row-codes.ts',
+        'server/adapters/store/rows/row-codes.ts',
         "if (found === undefined || found.integrity === 'ok') return found as Sound<T> | undefined;",
         'if (found === undefined || found.integrity !== null) return found as Sound<T> | undefined;',
         'unit/operations/unverified-rows',
       ),
       change(
-        'server/store/tables/vaults.ts',
+        'server/adapters/store/schema/tables/vaults-table.ts',
         '    beside: {},\n',
         "    beside: { dual_control: 'mutant' },\n",
         'unit/operations/unverified-rows',
@@ -774,7 +779,7 @@ export const claims: Claims = {
     ],
     'Give a row the id or the tenant': [
       change(
-        'server/store/tenant-rows.ts',
+        'server/adapters/store/repositories/tenant-rows-repository.ts',
         "const isTheirs = integrity === 'ok' && (row.tenant_id ?? tenantId) === tenantId;",
         'const isTheirs = true;',
         'unit/snapshots/owned',
@@ -798,7 +803,7 @@ export const claims: Claims = {
     ],
     'Restore an older version of a row': [
       change(
-        'server/store/row-set.ts',
+        'server/adapters/store/rows/row-set.ts',
         'if (!state.isLoaded) return true;',
         'if (state.known.size > 0) return true;',
         'contract/database-writer',
@@ -806,13 +811,23 @@ export const claims: Claims = {
     ],
     'Take rows out of `node_changes`': [
       change(
-        'server/store/change-codes.ts',
+        'server/adapters/store/rows/change-codes.ts',
         "canonicalJson(['node_changes', epoch, history, previous.epoch, previous.history, changes]),",
         "canonicalJson(['node_changes', epoch, history, changes]),",
         'unit/store/change-rows',
       ),
-      change('server/store/postgres/change-rows.ts', "if (!isWhole) return 'pruned';", '', 'unit/store/change-rows'),
-      change('server/store/postgres/change-rows.ts', "if (!isOurs) return 'changed';", '', 'unit/store/change-rows'),
+      change(
+        'server/adapters/store/engine/postgres/change-rows.ts',
+        "if (!isWhole) return 'pruned';",
+        '',
+        'unit/store/change-rows',
+      ),
+      change(
+        'server/adapters/store/engine/postgres/change-rows.ts',
+        "if (!isOurs) return 'changed';",
+        '',
+        'unit/store/change-rows',
+      ),
     ],
     'Change the row of a destroyed copy of a key': [
       change(
@@ -876,7 +891,7 @@ export const claims: Claims = {
     ],
     'Undo a unit of work that makes the KEK': [
       change(
-        'server/store/transactions.ts',
+        'server/adapters/store/transactions/unit-of-work.ts',
         'if (found?.keks === keks && !keksInMemory.isDoubtful()) return;',
         'if (found?.keks === keks) return;',
         'unit/native/key-ring',
@@ -900,7 +915,7 @@ export const claims: Claims = {
     ],
     'Add a trigger, a rule, a function': [
       change(
-        'server/store/compare-schema.ts',
+        'server/adapters/store/schema/compare-schema.ts',
         '.filter((line) => !expected.has(line))',
         ".filter((line) => line === '')",
         'contract/database-writer',
@@ -908,7 +923,7 @@ export const claims: Claims = {
     ],
     'Remove the row of a decision': [
       change(
-        'server/store/decisions.ts',
+        'server/adapters/store/repositories/decisions-repository.ts',
         'if (await isUnused()) return null;',
         'return await former(name);',
         'unit/operations/compared-rows',
@@ -916,7 +931,7 @@ export const claims: Claims = {
     ],
     'Write or change the record of a request': [
       change(
-        'server/store/tde-requests.ts',
+        'server/adapters/store/repositories/tde-requests-repository.ts',
         'const integrity = policyRows.integrity(table, row);',
         "const integrity = row.at < 0 ? policyRows.integrity(table, row) : 'ok';",
         'contract/database-writer',
@@ -940,7 +955,7 @@ export const claims: Claims = {
     ],
     'Put back an older value of a data object': [
       change(
-        'server/store/row-codes.ts',
+        'server/adapters/store/rows/row-codes.ts',
         "return isOurs && hasItsValues(table, row) ? 'ok' : 'tampered';",
         "return isOurs ? 'ok' : 'tampered';",
         'unit/operations/data-values',
@@ -948,15 +963,20 @@ export const claims: Claims = {
     ],
     'Remove a row, or add a removed one': [
       change(
-        'server/store/row-set.ts',
+        'server/adapters/store/rows/row-set.ts',
         'if (found.sum === sum) return older;',
         'if (found.sum > 0n) return older;',
         'contract/database-writer',
       ),
     ],
     'Forge a log with a stolen signing key': [
-      change('server/native/audit-key.ts', 'until: { origin, size },', 'until: null,', 'unit/operations/audit-key'),
-      change('server/native/audit-key.ts', 'await tx.records.wipe(before);', '', 'unit/operations/audit-key'),
+      change(
+        'server/adapters/crypto/audit-key.ts',
+        'until: { origin, size },',
+        'until: null,',
+        'unit/operations/audit-key',
+      ),
+      change('server/adapters/crypto/audit-key.ts', 'await tx.records.wipe(before);', '', 'unit/operations/audit-key'),
     ],
     'Rewrite the audit log': [
       change(
@@ -968,7 +988,7 @@ export const claims: Claims = {
     ],
     'Restart a node, or cause a failover': [
       change(
-        'server/store/node-state.ts',
+        'server/adapters/store/node-state.ts',
         'quarantine: accepts ? undefined : readQuarantine(place(quarantineName)),',
         'quarantine: undefined,',
         'unit/store/node-state',
@@ -976,7 +996,7 @@ export const claims: Claims = {
     ],
     'Turn off durability settings': [
       change(
-        'server/store/postgres/session.ts',
+        'server/adapters/store/engine/postgres/session-settings.ts',
         "if (row.settings !== expectedSettings || row.commits === 'off')",
         "if (row.commits === 'off')",
         'unit/store/session-settings',
@@ -984,7 +1004,7 @@ export const claims: Claims = {
     ],
     'Run a copy of a data directory': [
       change(
-        'server/app/instance-lock.ts',
+        'server/app/open/instance-lock.ts',
         "if (found === 'copy') {",
         "if (found === 'copy' && taken > 99) {",
         'unit/operations/copied-directory',
@@ -997,7 +1017,7 @@ export const claims: Claims = {
       ),
     ],
     'Put back an older data directory': [
-      change('server/sinks/file.ts', 'if (fork !== undefined) return fork;', '', 'scenario/audit-sinks'),
+      change('server/adapters/sinks/file.ts', 'if (fork !== undefined) return fork;', '', 'scenario/audit-sinks'),
     ],
     'Write a text that no node has told': [
       change(
@@ -1017,7 +1037,7 @@ export const claims: Claims = {
     ],
     'Mark a notification as resolved': [
       change(
-        'server/store/notifications.ts',
+        'server/adapters/store/repositories/notifications-repository.ts',
         "const ofKind = open.where('kind', '=', kind)",
         "const ofKind = db.selectFrom('notifications').selectAll().where('kind', '=', kind)",
         'unit/operations/notifications',
@@ -1025,7 +1045,7 @@ export const claims: Claims = {
     ],
     'Commit changes while the rows are compared': [
       change(
-        'server/store/row-set.ts',
+        'server/adapters/store/rows/row-set.ts',
         "if (typeof as === 'object') return found === undefined || found > as.version || version >= found;",
         "if (typeof as === 'object') return found === undefined || version >= found;",
         'unit/operations/compared-rows',
@@ -1049,7 +1069,7 @@ export const claims: Claims = {
     ],
     'Create session values with a former session key': [
       change(
-        'server/native/token-hashes.ts',
+        'server/adapters/crypto/token-hashes.ts',
         "if (name === 'session-hash') await tx.records.wipe(before);",
         '',
         'unit/operations/session-key',
@@ -1057,7 +1077,7 @@ export const claims: Claims = {
     ],
     'Create values of API tokens with a former token key': [
       change(
-        'server/native/token-hashes.ts',
+        'server/adapters/crypto/token-hashes.ts',
         'for (const record of stored.slice(0, -1)) await tx.records.wipe(record);',
         '',
         'unit/operations/token-key',
@@ -1065,7 +1085,7 @@ export const claims: Claims = {
     ],
     'Read everything': [
       change(
-        'server/native/token-hashes.ts',
+        'server/adapters/crypto/token-hashes.ts',
         'return storedHash(purpose, own.versionOf(name), macOf(core, own.key(name), message));',
         'return message.toString();',
         'scenario/secrets',
@@ -1075,13 +1095,13 @@ export const claims: Claims = {
   'Writer of the place where backups are kept': {
     'Make a backup that a recovery key opens': [
       change(
-        'server/snapshots/backup-file.ts',
+        'server/adapters/archives/backup-file.ts',
         'if (closing.by.name === verifier.name && publicKeyOf(closing.by).equals(publicKeyOf(verifier))) return;',
         'if (closing.by.name === verifier.name) return;',
         'unit/snapshots/backup-file',
       ),
       change(
-        'server/snapshots/backup-file.ts',
+        'server/adapters/archives/backup-file.ts',
         'if (logged.has(closing.digest)) return;',
         'return;',
         'unit/snapshots/backup-file',
@@ -1089,7 +1109,7 @@ export const claims: Claims = {
     ],
     'Change a row in it': [
       change(
-        'server/app/restore-backup.ts',
+        'server/app/host/restore-backup.ts',
         'findings.push(...report.findings);',
         '',
         'unit/operations/service-backup',
@@ -1097,7 +1117,7 @@ export const claims: Claims = {
     ],
     'Write other epochs of the root key': [
       change(
-        'server/app/restore-backup.ts',
+        'server/app/host/restore-backup.ts',
         '...madeOf(held) });',
         '...madeOf({ records: preface.records, rootEpochs: preface.rootEpochs }) });',
         'unit/operations/service-backup',
@@ -1105,7 +1125,7 @@ export const claims: Claims = {
     ],
     'Put another `dke.toml` into it': [
       change(
-        'server/app/restore-backup.ts',
+        'server/app/host/restore-backup.ts',
         'if (!applyConfiguration) {',
         "if (configuration === '') {",
         'unit/operations/service-backup',
@@ -1113,13 +1133,13 @@ export const claims: Claims = {
     ],
     'Put files with other dates': [
       change(
-        'server/cli/backup.ts',
+        'server/cli/host/backup.ts',
         'if (id !== undefined && id !== own && !others.has(id)) others.set(id, name);',
         'others.set(name, name);',
         'unit/cli/backup',
       ),
       change(
-        'server/cli/backup.ts',
+        'server/cli/host/backup.ts',
         'if (id !== undefined && id !== own && !others.has(id)) others.set(id, name);',
         'if (id !== undefined && id !== own) others.set(name, name);',
         'unit/cli/backup',
@@ -1127,7 +1147,7 @@ export const claims: Claims = {
     ],
     'Cut the power in the middle': [
       change(
-        'server/app/create-backup.ts',
+        'server/app/host/create-backup.ts',
         'addReceipt(receiptPath(dataDirectory), begun);',
         '',
         'unit/operations/service-backup',
@@ -1137,7 +1157,7 @@ export const claims: Claims = {
   'Administrator of a log sink or of a receiver': {
     'Read, change or remove the records': [
       change(
-        'server/cli/audit-verify.ts',
+        'server/cli/verify/audit-export.ts',
         'if (tree.root().equals(checkpoint.root)) signed',
         'if (tree.size > 0) signed',
         'scenario/audit-sinks',
@@ -1268,7 +1288,7 @@ export const claims: Claims = {
     ],
     'A cache without an owner': [
       change(
-        'server/operations/data-path/directory.ts',
+        'server/operations/data-path/create-working-memory.ts',
         "return view !== undefined && stopOf(view.tenantId) === 'deleted' ? undefined : view;",
         'return view;',
         'unit/operations/tenants',
@@ -1276,7 +1296,7 @@ export const claims: Claims = {
     ],
     'A raw path decides': [
       change(
-        'server/packages/directory.ts',
+        'server/adapters/packages/package-folder.ts',
         'const file = await lstat(join(folder, name)).catch(() => undefined);',
         'const file = await stat(join(folder, name)).catch(() => undefined);',
         'unit/packages/directory',
@@ -1290,7 +1310,7 @@ export const claims: Claims = {
     ],
     'A list shows what a single read refuses': [
       change(
-        'server/operations/search/search.ts',
+        'server/operations/search/find-anything.ts',
         'return ids.length === 0 ? null : { tenant: actor.tenantId, ids };',
         'return ids.length === 0 ? null : { tenant: actor.tenantId, ids: null };',
         'unit/operations/search',
@@ -1523,7 +1543,7 @@ export const otherRules: Readonly<Record<string, readonly Change[]>> = {
   ],
   'a search of the audit log ends at `to`': [
     change(
-      'server/store/audit-log.ts',
+      'server/adapters/store/repositories/audit-log-repository.ts',
       "if (to !== undefined) query = query.where('at', '<', to);",
       '',
       'unit/operations/audit-log',
@@ -1531,27 +1551,32 @@ export const otherRules: Readonly<Record<string, readonly Change[]>> = {
   ],
   'sessions, idempotency keys, failures and others are removed when their time is over, not before': [
     change(
-      'server/store/tables/people.ts',
+      'server/adapters/store/schema/tables/people-table.ts',
       "pruned: { past: { expires_at: 0, used_at: 'the idle time of sessions' } },",
       'pruned: { past: { expires_at: 0 } },',
       'unit/store/pruning',
     ),
     change(
-      'server/store/tables/people.ts',
+      'server/adapters/store/schema/tables/people-table.ts',
       'pruned: { past: { failed_at: 2 * day } },',
       'pruned: { past: { failed_at: 200 * day } },',
       'unit/store/pruning',
     ),
     change(
-      'server/store/tables/idempotency.ts',
+      'server/adapters/store/schema/tables/idempotency-table.ts',
       'pruned: { past: { created_at: day } },',
       "pruned: { by: 'people' },",
       'unit/store/pruning',
     ),
-    change('server/store/pruning.ts', 'sql.ref(column)} <= ', 'sql.ref(column)} < ', 'unit/store/pruning'),
-    change('server/store/pruning.ts', 'sql` or `', 'sql` and `', 'unit/store/pruning'),
     change(
-      'server/store/pruning.ts',
+      'server/adapters/store/repositories/pruning.ts',
+      'sql.ref(column)} <= ',
+      'sql.ref(column)} < ',
+      'unit/store/pruning',
+    ),
+    change('server/adapters/store/repositories/pruning.ts', 'sql` or `', 'sql` and `', 'unit/store/pruning'),
+    change(
+      'server/adapters/store/repositories/pruning.ts',
       'await wipe({ tenantId, objectId: id, version: 1, class: recordClass });',
       'if (recordClass === undefined) await wipe({ tenantId, objectId: id, version: 1, class: recordClass });',
       'unit/store/pruning',

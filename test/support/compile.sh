@@ -3,5 +3,5 @@
 set -eu
 cd "$(dirname "$0")/../.."
 tsc -p tsconfig.build.json --noCheck
-node server/content/copy.ts
+node server/adapters/runbooks/copy.ts
 node server/fronts/api/write-openapi.ts

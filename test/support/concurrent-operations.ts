@@ -4,11 +4,11 @@
 import { randomUUID } from 'node:crypto';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ApiRoutes } from '../../server/fronts/contract/api/index.ts';
-import type { RouteRow } from '../../server/fronts/contract/api/row.ts';
-import type { TdeRoutes } from '../../server/fronts/contract/tde.ts';
+import type { ApiRoutes } from '../../server/contract/api/index.ts';
+import type { RouteRow } from '../../server/contract/api/row.ts';
+import type { TdeRoutes } from '../../server/contract/tde.ts';
 import type { TdeCaller } from '../../server/operations/index.ts';
-import type { StartedSession } from '../../server/operations/people/interface.ts';
+import type { StartedSession } from '../../server/operations/people/people-operations.ts';
 import { type Adversaries, type ForeignFile, type Prepared, piecesOf } from './adversaries.ts';
 import { callerOn, idOf, makers, rule, send, type TestNode, type Thing, type World } from './concurrent-worlds.ts';
 import { withFreshIds } from './forged-snapshots.ts';

@@ -3,7 +3,7 @@
 import { inTenant, serviceActor, type TenantActor } from '../../server/domain/actor.ts';
 import { totpStep } from '../../server/domain/one-time-password.ts';
 import type { TdeCaller } from '../../server/operations/index.ts';
-import type { StartedSession } from '../../server/operations/people/interface.ts';
+import type { StartedSession } from '../../server/operations/people/people-operations.ts';
 import { dataObject, masterKey, type OpenedService } from './open-service.ts';
 import { bytesOf, everything, goodPassword, originOf } from './people.ts';
 import { type Answer, mustTo, sendTo } from './shared.ts';

@@ -4,9 +4,9 @@
 // test/support/conformance-page.ts
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { handlers } from '../../provider/client/dispatch.ts';
-import type { MechanismRow } from '../../provider/client/operations/mechanism-row.ts';
-import { findMechanism } from '../../provider/client/operations/mechanisms.ts';
+import type { MechanismRow } from '../../provider/agent/operations/mechanism-row.ts';
+import { findMechanism } from '../../provider/agent/operations/mechanisms.ts';
+import { handlers } from '../../provider/agent/threads/dispatch.ts';
 import { type CallName, calls, stubs } from '../../provider/schema/calls.ts';
 import { CKF } from '../../provider/schema/constants.ts';
 import { CKM, type MechanismName, mechanisms } from '../../provider/schema/mechanisms.ts';

@@ -2,9 +2,9 @@
 // register an application and write pkcs11.toml for a database host.
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
-import type { AuditRecord } from '../../server/fronts/contract/api/audit.ts';
-import type { MasterKey } from '../../server/fronts/contract/api/master-keys.ts';
-import type { IssuedAccessGuid, RegisteredApplication } from '../../server/fronts/contract/api/tde-applications.ts';
+import type { AuditRecord } from '../../server/contract/api/audit-routes.ts';
+import type { MasterKey } from '../../server/contract/api/master-keys-routes.ts';
+import type { IssuedAccessGuid, RegisteredApplication } from '../../server/contract/api/tde-applications-routes.ts';
 import { requireDescribed } from './api-document.ts';
 import { patient } from './patience.ts';
 

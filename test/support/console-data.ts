@@ -3,8 +3,8 @@
 // and for the pictures of the tour.
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import type { Endpoint, ProxyConfiguration } from '../../server/fronts/contract/api/endpoints.ts';
-import type { RegisteredApplication } from '../../server/fronts/contract/api/tde-applications.ts';
+import type { Endpoint, ProxyConfiguration } from '../../server/contract/api/endpoints-routes.ts';
+import type { RegisteredApplication } from '../../server/contract/api/tde-applications-routes.ts';
 import { runCommand } from './command.ts';
 import { createGroup, openConsoleApi, registerApplication } from './console-api.ts';
 import type { Site } from './site.ts';

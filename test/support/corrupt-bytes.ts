@@ -16,12 +16,12 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, join, relative } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { loadConfig } from '../../server/app/config/config.ts';
+import { startServer } from '../../server/app/process.ts';
 import { formatRecoveryKey } from '../../server/base/recovery-key.ts';
 import { StartError } from '../../server/base/start-error.ts';
-import { loadConfig } from '../../server/config/config.ts';
-import type { ProxyConfiguration } from '../../server/fronts/contract/api/endpoints.ts';
-import type { Snapshot } from '../../server/fronts/contract/api/snapshots.ts';
-import { startServer } from '../../server/main.ts';
+import type { ProxyConfiguration } from '../../server/contract/api/endpoints-routes.ts';
+import type { Snapshot } from '../../server/contract/api/snapshots-routes.ts';
 import { createGroup, openConsoleApi, registerApplication } from './console-api.ts';
 import { masterKey } from './open-service.ts';
 import { startServerProcess } from './server-process.ts';

@@ -1,6 +1,6 @@
 // Deadlines by a clock that is not doubted, for operations that are tested without the deadline
 // clock.
-import type { Clock } from '../../server/base/clock.ts';
+import type { Clock } from '../../server/base/time.ts';
 import type { Deadlines } from '../../server/ports/deadlines.ts';
 
 export const deadlinesBy = (clock: Pick<Clock, 'now'>): Deadlines => ({

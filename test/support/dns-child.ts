@@ -1,7 +1,8 @@
 // Asks a service by the configuration of a file, and prints what its log would say.
-import { loadConfig } from '../../provider/client/config.ts';
-import { ServiceCallError } from '../../provider/client/service.ts';
-import { openHttpService } from '../../provider/client/service-http.ts';
+
+import { ServiceCallError } from '../../provider/agent/service/service-door.ts';
+import { openHttpService } from '../../provider/agent/service/service-http.ts';
+import { loadConfig } from '../../provider/agent/settings/config.ts';
 
 const door = openHttpService(await loadConfig(process.argv[2] ?? ''));
 try {

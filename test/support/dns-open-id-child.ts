@@ -1,5 +1,5 @@
 // Looks up an OpenID provider, and prints the message for the user.
-import { createOpenId } from '../../server/identity/open-id.ts';
+import { createOpenId } from '../../server/adapters/identity/open-id.ts';
 import { quietLog } from './quiet-log.ts';
 
 const provider = createOpenId(

@@ -3,8 +3,8 @@
 // last line contains their results, and how often the store reported its loss.
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { systemClock } from '../../server/base/clock.ts';
-import { openStore } from '../../server/store/store.ts';
+import { openStore } from '../../server/adapters/store/store.ts';
+import { systemClock } from '../../server/base/time.ts';
 
 const [, , path = ''] = process.argv;
 let fatal = 0;

@@ -4,9 +4,9 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatRecoveryKey } from '../../server/base/recovery-key.ts';
-import type { ProxyConfiguration } from '../../server/fronts/contract/api/endpoints.ts';
-import type { Snapshot, SnapshotOpening } from '../../server/fronts/contract/api/snapshots.ts';
-import type { Tenant } from '../../server/fronts/contract/api/tenants.ts';
+import type { ProxyConfiguration } from '../../server/contract/api/endpoints-routes.ts';
+import type { Snapshot, SnapshotOpening } from '../../server/contract/api/snapshots-routes.ts';
+import type { Tenant } from '../../server/contract/api/tenants-routes.ts';
 import { type ConsoleApi, openConsoleApi } from './console-api.ts';
 import type { ServerProcess } from './server-process.ts';
 import { makeRecoveryKey } from './snapshot-files.ts';

@@ -3,10 +3,10 @@
 // lives, over the real TDE, XKS and console APIs. What was under way when the service went is
 // either done or not; everything else must be as the book says.
 
-import type { ProxyConfiguration } from '../../server/fronts/contract/api/endpoints.ts';
-import type { Root } from '../../server/fronts/contract/api/root.ts';
-import type { Status } from '../../server/fronts/contract/api/status.ts';
-import type { TdeRoutes } from '../../server/fronts/contract/tde.ts';
+import type { ProxyConfiguration } from '../../server/contract/api/endpoints-routes.ts';
+import type { Root } from '../../server/contract/api/root-routes.ts';
+import type { Status } from '../../server/contract/api/status-routes.ts';
+import type { TdeRoutes } from '../../server/contract/tde.ts';
 import { type ConsoleApi, createGroup, openConsoleApi, registerApplication } from './console-api.ts';
 import { type FaultTenant, openFaultTenant } from './fault-tenant.ts';
 import { masterKey } from './open-service.ts';

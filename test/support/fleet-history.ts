@@ -8,7 +8,7 @@ import { Agent } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import type { Endpoint } from '../../server/fronts/contract/api/endpoints.ts';
+import type { Endpoint } from '../../server/contract/api/endpoints-routes.ts';
 import { openDatabaseRelay } from './database-relay.ts';
 import { type FleetMember, FleetOver, startFleet, untilActive } from './fleet.ts';
 import { until } from './host.ts';

@@ -4,8 +4,8 @@ import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:f
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Node } from '../../server/fronts/contract/api/nodes.ts';
-import type { IssuedAccessGuid } from '../../server/fronts/contract/api/tde-applications.ts';
+import type { Node } from '../../server/contract/api/nodes-routes.ts';
+import type { IssuedAccessGuid } from '../../server/contract/api/tde-applications-routes.ts';
 import { type ConsoleApi, openConsoleApi, writeProviderConfig } from './console-api.ts';
 import { type Database, startDatabase } from './database.ts';
 import { type DatabaseRelay, openDatabaseRelay } from './database-relay.ts';

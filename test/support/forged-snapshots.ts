@@ -2,10 +2,10 @@
 // the content of a genuine one, changed.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { openArchive } from '../../server/adapters/archives/archive.ts';
+import { readItems } from '../../server/adapters/archives/inspect-snapshot.ts';
 import { newId } from '../../server/base/ids.ts';
 import type { SnapshotItem, SnapshotMaterial, SnapshotRow } from '../../server/ports/snapshot-archive.ts';
-import { openArchive } from '../../server/snapshots/archive.ts';
-import { readItems } from '../../server/snapshots/reader.ts';
 import { core } from './core-keys.ts';
 import type { OpenedService } from './open-service.ts';
 import { makeArchive, type makeRecoveryKey, makeSigner, openSnapshotKey } from './snapshot-files.ts';

@@ -2,12 +2,12 @@
 // the same process: for unit tests of what they mean. The wire has its own tests, and the
 // conformance tests go through all of it.
 import { core } from '../../addon/core.ts';
-import type { Account } from '../../provider/client/account.ts';
-import { Connection } from '../../provider/client/connection.ts';
-import { handlers } from '../../provider/client/dispatch.ts';
-import { returnValueFor } from '../../provider/client/errors.ts';
-import { rememberingDoor } from '../../provider/client/remembering-door.ts';
-import type { ServiceAnswerCache } from '../../provider/client/service-answer-cache.ts';
+import { returnValueFor } from '../../provider/agent/return-values.ts';
+import { rememberingDoor } from '../../provider/agent/service/remembering-door.ts';
+import type { ServiceAnswerCache } from '../../provider/agent/service/service-answer-cache.ts';
+import { Connection } from '../../provider/agent/sessions/connection.ts';
+import type { Account } from '../../provider/agent/sessions/user-limits.ts';
+import { handlers } from '../../provider/agent/threads/dispatch.ts';
 import type { CallName, Input, Output } from '../../provider/schema/calls.ts';
 import { CKR, returnValueName } from '../../provider/schema/return-values.ts';
 import {

@@ -2,11 +2,17 @@
 // listener, behind the agent's door. One service for a test file; each door is an application with
 // its own group. Tests define outages here.
 import { afterAll } from 'vitest';
-import type { Answer, Caller, RouteName, ServiceDoor, ServiceRequest } from '../../provider/client/service.ts';
-import { ServiceCallError } from '../../provider/client/service.ts';
-import type { CompatibilitySwitch } from '../../server/base/compatibility.ts';
-import type { ServiceErrorCode } from '../../server/base/errors.ts';
-import { onceRoutes } from '../../server/fronts/contract/tde.ts';
+import type {
+  Answer,
+  Caller,
+  RouteName,
+  ServiceDoor,
+  ServiceRequest,
+} from '../../provider/agent/service/service-door.ts';
+import { ServiceCallError } from '../../provider/agent/service/service-door.ts';
+import type { CompatibilitySwitch } from '../../server/base/compatibility-switches.ts';
+import type { ServiceErrorCode } from '../../server/base/service-error.ts';
+import { onceRoutes } from '../../server/contract/tde.ts';
 import { administrator, callTde, type OpenedService, openTestService, registerCaller } from './open-service.ts';
 
 export interface InProcessService extends ServiceDoor {

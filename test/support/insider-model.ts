@@ -2,8 +2,8 @@
 // that it may do. The permission tables define what the service allows; this model defines,
 // independently of them, what it may ever allow.
 
+import type { ApiRoutes } from '../../server/contract/api/index.ts';
 import type { Role } from '../../server/domain/access.ts';
-import type { ApiRoutes } from '../../server/fronts/contract/api/index.ts';
 
 /** What an operation does or shows. */
 export const effects = {

@@ -5,14 +5,15 @@ import { once } from 'node:events';
 import { chmodSync, copyFileSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { verifyOffline } from '../../server/app/offline.ts';
-import { loadConfig } from '../../server/config/config.ts';
+import { loadConfig } from '../../server/app/config/config.ts';
+import { verifyOffline } from '../../server/app/host/offline.ts';
 import { openWorkload } from './fault-workload.ts';
 import { programAt } from './program.ts';
 import { type ServerProcess, startServerProcess } from './server-process.ts';
 
 /** The program of this run, or the output of `npm run build`, unless another build is named. */
-export const builtServer = process.env.DKE_BUILT_SERVER ?? programAt('server/main.js', 'dist/server/main.js');
+export const builtServer =
+  process.env.DKE_BUILT_SERVER ?? programAt('server/app/process.js', 'dist/server/app/process.js');
 
 export interface KillReport {
   readonly kills: number;

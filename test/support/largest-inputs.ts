@@ -2,7 +2,7 @@
 // loop (test/scenario/event-loop.test.ts).
 import { mostCallers } from '../../server/base/networks.ts';
 import { mostTags } from '../../server/base/tags.ts';
-import type { ApiRoutes } from '../../server/fronts/contract/api/index.ts';
+import type { ApiRoutes } from '../../server/contract/api/index.ts';
 import { samplePackage } from './package-shelf.ts';
 
 /** The ids that the inputs name, after their creation. */

@@ -3,7 +3,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { RegisteredApplication } from '../../server/fronts/contract/api/tde-applications.ts';
+import type { RegisteredApplication } from '../../server/contract/api/tde-applications-routes.ts';
 import { startAgent } from './agent-process.ts';
 import { createGroup, registerApplication } from './console-api.ts';
 import { endProcess, killProcess, processesWith, until } from './host.ts';

@@ -85,7 +85,9 @@ const lines = (file: string): readonly Text[] =>
   read(file)
     .split('\n')
     .map((line, index) => {
-      const code = file.startsWith('server/content') ? /^(?:command|shell) = "(.*)"$/.exec(line)?.[1] : undefined;
+      const code = file.startsWith('server/adapters/runbooks')
+        ? /^(?:command|shell) = "(.*)"$/.exec(line)?.[1]
+        : undefined;
       return {
         ...{ file, line: index + 1, text: code ?? line, exact: code !== undefined, quoted: true },
         kind: code === undefined ? ('program' as const) : ('typed' as const),
@@ -121,7 +123,7 @@ export const allTexts = (): readonly Text[] => [
     .filter((file) => !file.includes('/gen/'))
     .flatMap((file) => textsOf(file, read(file))),
   ...files(
-    ['server/content', 'server/packaging', 'provider/packaging'],
+    ['server/adapters/runbooks', 'server/packaging', 'provider/packaging'],
     '.toml',
     '.yaml',
     'inst',

@@ -6,13 +6,10 @@ import { Agent, createServer, type IncomingMessage, type OutgoingHttpHeaders, re
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Service } from '../../server/app/interface.ts';
+import { type Config, parseConfig } from '../../server/app/config/config.ts';
+import type { Service } from '../../server/app/running-service.ts';
 import { openService } from '../../server/app/service.ts';
-import { systemClock } from '../../server/base/clock.ts';
-import { type Config, parseConfig } from '../../server/config/config.ts';
-import type { TenantActor } from '../../server/domain/actor.ts';
-import type { AuditEvent } from '../../server/domain/audit-event.ts';
-import { everyTenant } from '../../server/domain/tenant.ts';
+import { systemClock } from '../../server/base/time.ts';
 import {
   envelopeType,
   type InstanceHeader,
@@ -22,7 +19,10 @@ import {
   type TdeRoutes,
   tdeRoutes,
   unpackEnvelope,
-} from '../../server/fronts/contract/tde.ts';
+} from '../../server/contract/tde.ts';
+import type { TenantActor } from '../../server/domain/actor.ts';
+import type { AuditEvent } from '../../server/domain/audit-event.ts';
+import { everyTenant } from '../../server/domain/tenant.ts';
 import type { InstanceDescription, NewTokenObject, Operations, TdeCaller } from '../../server/operations/index.ts';
 import { layPackages, samplePackage } from './package-shelf.ts';
 import { layDatabase, storeToml } from './test-store.ts';

@@ -1,9 +1,9 @@
 // The store alone, without a service, in the database that the run's services have (test-store.ts).
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { Clock } from '../../server/base/clock.ts';
+import { openPostgresStore, openStore } from '../../server/adapters/store/store.ts';
+import type { Clock } from '../../server/base/time.ts';
 import type { Repositories, Store } from '../../server/ports/store.ts';
-import { openPostgresStore, openStore } from '../../server/store/store.ts';
 import { folderOfTest } from './folders.ts';
 import { freshDatabase, onPostgresql } from './test-store.ts';
 

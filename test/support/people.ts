@@ -1,10 +1,10 @@
 // A user who has chosen a password, in a service of this process.
-import type { ServiceErrorCode } from '../../server/base/errors.ts';
+import type { ServiceErrorCode } from '../../server/base/service-error.ts';
 import type { Grant, Role } from '../../server/domain/access.ts';
 import { type Approval, ApprovalNeeded } from '../../server/domain/approval.ts';
 import type { UserView } from '../../server/domain/user.ts';
 import type { Operations } from '../../server/operations/index.ts';
-import type { SignInOrigin, StartedSession } from '../../server/operations/people/interface.ts';
+import type { SignInOrigin, StartedSession } from '../../server/operations/people/people-operations.ts';
 import { administrator } from './open-service.ts';
 
 export const everything: readonly Grant[] = [{ role: 'administrator', scope: null, tenantId: null }];

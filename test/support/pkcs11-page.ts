@@ -1,8 +1,9 @@
 // The tables of docs/pkcs11.md as the code has them: a test compares the page with these.
-import { handlers } from '../../provider/client/dispatch.ts';
-import type { MechanismRow } from '../../provider/client/operations/mechanism-row.ts';
-import { mechanismRows } from '../../provider/client/operations/mechanisms.ts';
-import { newObject } from '../../provider/client/template.ts';
+
+import { newObject } from '../../provider/agent/objects/template.ts';
+import type { MechanismRow } from '../../provider/agent/operations/mechanism-row.ts';
+import { mechanismRows } from '../../provider/agent/operations/mechanisms.ts';
+import { handlers } from '../../provider/agent/threads/dispatch.ts';
 import { CKA } from '../../provider/schema/attributes.ts';
 import { type CallName, calls } from '../../provider/schema/calls.ts';
 import { CKF, CKK, CKO } from '../../provider/schema/constants.ts';

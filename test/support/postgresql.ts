@@ -37,7 +37,7 @@ export interface PostgresPlace {
 }
 
 export interface PostgresServer {
-  /** Makes an empty database; answers where it is, as `server/store` takes it. */
+  /** Makes an empty database; answers where it is, as `server/adapters/store` takes it. */
   createDatabase(name: string): PostgresPlace;
   /** Runs SQL, as psql does; answers what it prints, without decoration. */
   run(database: string, sql: string): string;

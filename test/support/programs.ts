@@ -18,21 +18,25 @@ const folder = join(root, 'build/programs');
 
 /** Each is in the bundle where it is in the sources. */
 const entries = [
-  'server/main',
+  'server/app/process',
   'server/cli/main',
-  'server/store/sqlite/reading-worker',
-  'server/store/sqlite/checkpoint-worker',
-  'provider/client/main',
-  'provider/client/listen',
-  'provider/client/diagnose',
-  'provider/client/load-http',
+  'server/adapters/store/engine/sqlite/reading-worker',
+  'server/adapters/store/engine/sqlite/checkpoint-worker',
+  'provider/agent/threads/main',
+  'provider/agent/threads/socket-thread',
+  'provider/agent/threads/diagnose',
+  'provider/agent/threads/load-http',
   'provider/install/command',
 ];
 /**
  * Modules that start or load one of the entries by its place next to them: they find it in the
  * bundle. All others find their files in dist.
  */
-const starters = new Set(['server/store/sqlite/worker.ts', 'server/cli/load-provider.ts', 'provider/client/main.ts']);
+const starters = new Set([
+  'server/adapters/store/engine/sqlite/worker.ts',
+  'server/cli/host/load-provider.ts',
+  'provider/agent/threads/main.ts',
+]);
 
 const placeModules: Plugin = {
   name: 'place-modules',

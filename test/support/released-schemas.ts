@@ -8,11 +8,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
-import { systemClock } from '../../server/base/clock.ts';
+import { openPostgresStore, openStore } from '../../server/adapters/store/store.ts';
 import { newId } from '../../server/base/ids.ts';
+import { systemClock } from '../../server/base/time.ts';
 import { newTenant } from '../../server/operations/tenants/create-tenant.ts';
 import type { Store } from '../../server/ports/store.ts';
-import { openPostgresStore, openStore } from '../../server/store/store.ts';
 import { type PostgresPlace, type PostgresServer, postgresqlPrograms, startPostgres } from './postgresql.ts';
 
 const folder = join(import.meta.dirname, '../contract/schemas');

@@ -4,10 +4,10 @@
 import { setImmediate as turnOfTheEventLoop } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { core, type FrameServer } from '../../addon/core.ts';
-import { negotiate } from '../../provider/client/codec/wire.ts';
-import { Connection, type Surroundings } from '../../provider/client/connection.ts';
-import { createAgentDispatcher } from '../../provider/client/dispatch.ts';
-import { ServiceCallError, type ServiceDoor } from '../../provider/client/service.ts';
+import { negotiate } from '../../provider/agent/codec/wire.ts';
+import { ServiceCallError, type ServiceDoor } from '../../provider/agent/service/service-door.ts';
+import { Connection, type Surroundings } from '../../provider/agent/sessions/connection.ts';
+import { createAgentDispatcher } from '../../provider/agent/threads/dispatch.ts';
 
 const { path, withReplays } = workerData as { readonly path: string; readonly withReplays: boolean };
 

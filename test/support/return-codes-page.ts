@@ -2,11 +2,11 @@
 // answer, by their sources, and what each failure of the service is called, by function.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { returnValueFor } from '../../provider/client/errors.ts';
+import { returnValueFor } from '../../provider/agent/return-values.ts';
 import type { CallName } from '../../provider/schema/calls.ts';
 import { type CauseRow, causeNames, causes, returnValuesOf } from '../../provider/schema/causes.ts';
 import { CKR, returnValueName } from '../../provider/schema/return-values.ts';
-import { ServiceError, serviceErrorCodes } from '../../server/base/errors.ts';
+import { ServiceError, serviceErrorCodes } from '../../server/base/service-error.ts';
 
 const provider = resolve(import.meta.dirname, '../../provider');
 const sources = (folder: string, ending: RegExp): string[] =>

@@ -1,12 +1,6 @@
 // Keys as an agent sends them to the service: sealed to the recipient of the application's tenant.
 import { core, type KeyRef } from '../../addon/core.ts';
-import {
-  boundTo,
-  keyForServiceInfo,
-  packSealed,
-  type ServiceInfo,
-  type TdeRoutes,
-} from '../../server/fronts/contract/tde.ts';
+import { boundTo, keyForServiceInfo, packSealed, type ServiceInfo, type TdeRoutes } from '../../server/contract/tde.ts';
 import type { TdeCaller, TdeOperations } from '../../server/operations/index.ts';
 import type { Recipient, SealedKey } from '../../server/ports/key-ring.ts';
 

@@ -1,14 +1,14 @@
 // Sealers of the audit log over one store, as the nodes of a database have them, each with a
 // checkpoint next to its own root key.
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
-import { systemClock } from '../../server/base/clock.ts';
+import { openStore } from '../../server/adapters/store/store.ts';
 import { createEvents } from '../../server/base/events.ts';
+import { systemClock } from '../../server/base/time.ts';
 import type { Unsound } from '../../server/domain/audit-finding.ts';
 import type { Differences } from '../../server/domain/difference.ts';
 import { type AuditSealer, createAuditSealer, type SealEvents } from '../../server/operations/audit/seal-audit-log.ts';
 import type { NodeState } from '../../server/ports/node-state.ts';
 import type { Store } from '../../server/ports/store.ts';
-import { openStore } from '../../server/store/store.ts';
 
 /** Differences for a finding whose values do not matter. */
 export const differences: Differences = [

@@ -16,7 +16,7 @@ import { programAt } from './program.ts';
 import { recordStop } from './stops.ts';
 import { storeToml } from './test-store.ts';
 
-const main = programAt('server/main.js', 'server/main.ts');
+const main = programAt('server/app/process.js', 'server/app/process.ts');
 
 export interface ServerProcess {
   /** `https://127.0.0.1:PORT`. */

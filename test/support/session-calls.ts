@@ -1,7 +1,7 @@
 // Calls of one PKCS#11 session that wrap, derive, sign and encrypt, with the templates and
 // mechanisms that their tests share.
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import type { Account } from '../../provider/client/account.ts';
+import type { Account } from '../../provider/agent/sessions/user-limits.ts';
 import { CKA } from '../../provider/schema/attributes.ts';
 import { CKG, HKDF_SALT } from '../../provider/schema/constants.ts';
 import { CKM } from '../../provider/schema/mechanisms.ts';

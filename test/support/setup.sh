@@ -140,7 +140,7 @@ build() {
 }
 
 compile_code() {
-  tsc -p tsconfig.build.json --noCheck && node server/content/copy.ts && node server/fronts/api/write-openapi.ts
+  tsc -p tsconfig.build.json --noCheck && node server/adapters/runbooks/copy.ts && node server/fronts/api/write-openapi.ts
 }
 
 # A build folder knows the place of its sources: the copy of a built checkout would go on building the original's.
@@ -168,9 +168,9 @@ if [ "$builds" = yes ]; then
     rest="$rest $!"
   fi
   # The API and the command work without the pages.
-  if [ -e server/web/vite.config.ts ] &&
-    { [ ! -e dist/web/index.html ] || ! done_since "$state/web" README.md docs server/base server/web server/bundle server/fronts/contract package-lock.json; }; then
-    build "$state/web" 'building the pages of the console (about 5 s)' vite build --config server/web/vite.config.ts --logLevel warn &
+  if [ -e server/clients/web/vite.config.ts ] &&
+    { [ ! -e dist/web/index.html ] || ! done_since "$state/web" README.md docs server/base server/clients/web server/clients/bundle server/contract package-lock.json; }; then
+    build "$state/web" 'building the pages of the console (about 5 s)' vite build --config server/clients/web/vite.config.ts --logLevel warn &
     rest="$rest $!"
   fi
   case $native in

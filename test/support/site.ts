@@ -4,7 +4,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { IssuedAccessGuid } from '../../server/fronts/contract/api/tde-applications.ts';
+import type { IssuedAccessGuid } from '../../server/contract/api/tde-applications-routes.ts';
 import { type ConsoleApi, openConsoleApi, writeProviderConfig } from './console-api.ts';
 import { type Database, type DatabaseOptions, startDatabase } from './database.ts';
 import { endProcess, processesWith } from './host.ts';

@@ -5,12 +5,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { KeyRef } from '../../addon/core.ts';
+import { openArchive } from '../../server/adapters/archives/archive.ts';
 import { parseBase64 } from '../../server/base/bytes.ts';
 import { verifierKey } from '../../server/base/checkpoint.ts';
 import { newId } from '../../server/base/ids.ts';
 import { recoveryKeyId, sealingContext } from '../../server/base/recovery-key.ts';
 import type { SnapshotPreface } from '../../server/ports/snapshot-archive.ts';
-import { openArchive } from '../../server/snapshots/archive.ts';
 import { core } from './core-keys.ts';
 
 export interface TestSigner {

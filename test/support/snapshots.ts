@@ -3,10 +3,14 @@
 // canonical text.
 import { join } from 'node:path';
 import type { KeyRef } from '../../addon/core.ts';
+import { openArchive } from '../../server/adapters/archives/archive.ts';
 import { formatRecoveryKey, openingContext, sealingContext } from '../../server/base/recovery-key.ts';
 import { inTenant, type TenantActor } from '../../server/domain/actor.ts';
-import type { OpeningAnswer, RestoreOutcome, RestoreRequest } from '../../server/operations/snapshots/interface.ts';
-import { openArchive } from '../../server/snapshots/archive.ts';
+import type {
+  OpeningAnswer,
+  RestoreOutcome,
+  RestoreRequest,
+} from '../../server/operations/snapshots/snapshots-operations.ts';
 import { core } from './core-keys.ts';
 import { administrator, type OpenedService } from './open-service.ts';
 import { makeRecoveryKey, openSnapshotKey } from './snapshot-files.ts';
@@ -144,7 +148,7 @@ export const checksOf = async (
   const preface = await archive.preface(id);
   const key = openSnapshotKey(preface, recovery);
   const found = new Map<string, string>();
-  const { readItems } = await import('../../server/snapshots/reader.ts');
+  const { readItems } = await import('../../server/adapters/archives/inspect-snapshot.ts');
   try {
     for await (const item of readItems(core, join(config.snapshots.directory, `${id}.dkesnap`), key)) {
       if (item.kind !== 'material' || item.copies.includes('token-hash')) continue;

@@ -2,9 +2,9 @@
 // or a null of another row in its place, the values of two rows exchanged, a row removed, or copied
 // under another id. Of rows that have codes, and of key records, in either database.
 import type { SQLInputValue } from 'node:sqlite';
-import { policyColumns } from '../../server/store/row-codes.ts';
-import { tables } from '../../server/store/schema.ts';
-import type { TableDeclaration } from '../../server/store/tables/table.ts';
+import { policyColumns } from '../../server/adapters/store/rows/row-codes.ts';
+import { tables } from '../../server/adapters/store/schema/schema.ts';
+import type { TableDeclaration } from '../../server/adapters/store/schema/tables/table.ts';
 import { onPostgresql, type StoredRows } from './test-store.ts';
 
 type Row = Awaited<ReturnType<StoredRows['query']>>[number];

@@ -5,8 +5,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { systemClock } from '../../server/base/clock.ts';
-import { openStore } from '../../server/store/store.ts';
+import { openStore } from '../../server/adapters/store/store.ts';
+import { systemClock } from '../../server/base/time.ts';
 import { sqliteTemplate } from './test-store.ts';
 
 export default async (): Promise<(() => void) | undefined> => {

@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { mechanismName } from '../../provider/schema/mechanisms.ts';
 import { returnValueName } from '../../provider/schema/return-values.ts';
-import { type CompatibilitySwitch, compatibilitySwitches } from '../../server/base/compatibility.ts';
+import { type CompatibilitySwitch, compatibilitySwitches } from '../../server/base/compatibility-switches.ts';
 import { endWithTest } from './children.ts';
 import { createGroup, registerApplication } from './console-api.ts';
 import { until } from './host.ts';
@@ -104,7 +104,7 @@ const environmentOf = (sanitizer: Sanitizer, folder: string): Readonly<Record<st
 const writeAgent = (program: string, environment: Readonly<Record<string, string>>): void => {
   const variables = Object.entries(environment).map(([name, value]) => `'${name}=${value}'`);
   const node = join(root, 'node_modules/.bin/node');
-  const main = resolve(program, '../../dist/provider/client/main.js');
+  const main = resolve(program, '../../dist/provider/agent/threads/main.js');
   const lines = [
     '#!/bin/sh',
     '[ "$1" = --detach ] && shift',

@@ -9,7 +9,7 @@ import {
   type TdeRoutes,
   tdeRoutes,
   unpackEnvelope,
-} from '../../server/fronts/contract/tde.ts';
+} from '../../server/contract/tde.ts';
 import { instance } from './open-service.ts';
 
 /** The service answered with an error, and is there. */

@@ -2,8 +2,9 @@
 // of the run has its database. Its files are in memory where there is room (a service refuses a
 // server with fsync off, and on tmpfs fsync costs nothing): what such a run says about power
 // failures is nothing.
-import { systemClock } from '../../server/base/clock.ts';
-import { openPostgresStore } from '../../server/store/store.ts';
+
+import { openPostgresStore } from '../../server/adapters/store/store.ts';
+import { systemClock } from '../../server/base/time.ts';
 import { startPostgres } from './postgresql.ts';
 import { socketVariable, templateDatabase } from './test-store.ts';
 

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { Agent, createServer, request as forward } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import { envelopeType, packEnvelope, splitEnvelope } from '../../server/fronts/contract/tde.ts';
+import { envelopeType, packEnvelope, splitEnvelope } from '../../server/contract/tde.ts';
 import { makeAuthority } from './authority.ts';
 
 export type Later = 'service' | 'caller' | 'neither';

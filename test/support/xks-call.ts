@@ -1,7 +1,7 @@
 // A key store endpoint of a server process, and signed calls through it: what the cloud key service
 // would do. Signed by curl, which shares no code with ours.
 import { randomUUID } from 'node:crypto';
-import type { Endpoint, ProxyConfiguration } from '../../server/fronts/contract/api/endpoints.ts';
+import type { Endpoint, ProxyConfiguration } from '../../server/contract/api/endpoints-routes.ts';
 import { type CurlAnswer, type CurlRequest, curlXks } from '../demo/curl.ts';
 import type { ConsoleApi } from './console-api.ts';
 

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
-import type { ProxyConfiguration } from '../../server/fronts/contract/api/endpoints.ts';
+import type { ProxyConfiguration } from '../../server/contract/api/endpoints-routes.ts';
 import { signXksRequest } from './sign.ts';
 
 export interface CallerAnswer {

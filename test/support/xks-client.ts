@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { connect as connectHttp2 } from 'node:http2';
 import { Agent, request } from 'node:https';
 import type { Socket } from 'node:net';
-import type { ProxyConfiguration } from '../../server/fronts/contract/api/endpoints.ts';
+import type { ProxyConfiguration } from '../../server/contract/api/endpoints-routes.ts';
 import { signXksRequest } from './sign.ts';
 
 export interface XksAnswer {

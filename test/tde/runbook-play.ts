@@ -4,7 +4,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { expect } from 'vitest';
-import type { FilledRunbook, RunbookStep } from '../../server/fronts/contract/api/runbooks.ts';
+import type { FilledRunbook, RunbookStep } from '../../server/contract/api/runbooks-routes.ts';
 import { commandPath } from '../support/command.ts';
 import { run } from '../support/tools.ts';
 import type { Instance } from './instance.ts';

@@ -3,9 +3,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { ServiceError } from '../../server/base/errors.ts';
-import { defaultConfig } from '../../server/config/config.ts';
-import { openLogs } from '../../server/open-logs.ts';
+import { defaultConfig } from '../../server/app/config/config.ts';
+import { openLogs } from '../../server/app/open/logs.ts';
+import { ServiceError } from '../../server/base/service-error.ts';
 import { sharedFolder } from '../support/folders.ts';
 
 const folder = sharedFolder();

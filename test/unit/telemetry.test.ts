@@ -4,9 +4,9 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
+import { openTelemetry, type Telemetry } from '../../server/adapters/telemetry/otlp.ts';
 import type { MetricFamily } from '../../server/domain/metrics.ts';
 import type { ObservedRequest } from '../../server/ports/telemetry.ts';
-import { openTelemetry, type Telemetry } from '../../server/telemetry/otlp.ts';
 import { until } from '../support/host.ts';
 import { files, importsOf, read } from '../support/sources.ts';
 
@@ -189,6 +189,6 @@ test('the library is loaded only when it is configured', () => {
       ({ target, typeOnly }) => !typeOnly && /^@opentelemetry|telemetry\/(otlp|steps)\.ts$/.test(target),
     ),
   );
-  expect(importing).toEqual(['server/app/observation.ts', 'server/telemetry/otlp.ts']);
-  expect(read('server/app/observation.ts')).not.toMatch(/^import (?!type)[^;]*telemetry\/(otlp|steps)\.ts/m);
+  expect(importing).toEqual(['server/app/open/observation.ts', 'server/adapters/telemetry/otlp.ts']);
+  expect(read('server/app/open/observation.ts')).not.toMatch(/^import (?!type)[^;]*telemetry\/(otlp|steps)\.ts/m);
 });

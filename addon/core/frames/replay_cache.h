@@ -3,9 +3,9 @@
 //
 // A database encrypts or signs message after message, each with an Init and an operation, under a
 // few keys; Java makes that an Init, an Update with all of the data and a Final with nothing left.
-// What such calls mean is the handler's business (provider/client/replays.ts). When it has answered
-// one, it may say: while I say nothing else, the same Init is to be answered so, and its operation
-// by this cipher under this key. That saves the way into JavaScript and back.
+// What such calls mean is the handler's business (provider/agent/sessions/replays.ts). When it has
+// answered one, it may say: while I say nothing else, the same Init is to be answered so, and its
+// operation by this cipher under this key. That saves the way into JavaScript and back.
 //
 // What this leaves out: every decision. An Init that is not the one described, byte for byte but
 // for its IV, or whose IV was used, an operation that is in several parts, asks for a length, has

@@ -1,7 +1,7 @@
 // Which initial values each key has encrypted with, so that none is used twice: under GCM a repeat
 // reveals the difference of two messages, and lets an attacker who saw both forge a third (SP
 // 800-38D, section 8). Who the key is, and when an IV counts as used, is the caller's business
-// (provider/client/used-ivs.ts).
+// (provider/agent/objects/used-ivs.ts).
 //
 // Each owner has a share of its own, which no other owner can use up: at least the last
 // IvsEach(owners) of its IVs are remembered, until the process ends. Of each, eight bytes are kept:

@@ -1,4 +1,5 @@
-// gen/causes.h and gen/causes.c: the causes that the library itself tells.
+// module/message/gen/causes.h and module/message/gen/causes.c: the causes that the library itself
+// tells.
 import { causes, returnValuesOf } from '../causes.ts';
 import { CKR } from '../return-values.ts';
 import { hex, opening } from './rows.ts';

@@ -1,5 +1,5 @@
-// gen/entries.c: one entry point of the library for each row.
-import { replyOrder } from '../../client/codec/dispatcher.ts';
+// module/entry/gen/entries.c: one entry point of the library for each row.
+import { replyOrder } from '../../agent/codec/dispatcher.ts';
 import { stubs } from '../calls.ts';
 import { structs } from '../structs.ts';
 import type { Arg, Call } from '../types.ts';
@@ -67,8 +67,8 @@ const getting = (arg: Arg): string | null => {
 };
 
 /**
- * What takes a call over whose data one message does not carry (large.h), by the arguments after
- * the session.
+ * What takes a call over whose data one message does not carry (large_data.h), by the arguments
+ * after the session.
  */
 const largeFunctions: Readonly<Record<string, string>> = {
   'data out last': 'large_whole',

@@ -1,4 +1,4 @@
-// gen/interface.h: what PKCS#11 3.0 and 3.2 added to the headers of 2.40.
+// module/message/gen/interface.h: what PKCS#11 3.0 and 3.2 added to the headers of 2.40.
 import { stubs } from '../calls.ts';
 import { CKF } from '../constants.ts';
 import { declaration, declare, hex, opening, rows, stubParameters } from './rows.ts';

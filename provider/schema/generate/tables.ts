@@ -1,5 +1,6 @@
-// gen/tables.c and gen/numbers.h: calls, attributes and mechanisms as data.
-import { signatures } from '../../client/codec/dispatcher.ts';
+// module/entry/gen/tables.c and module/message/gen/numbers.h: calls, attributes and mechanisms as
+// data.
+import { signatures } from '../../agent/codec/dispatcher.ts';
 import { attributes } from '../attributes.ts';
 import { mechanisms } from '../mechanisms.ts';
 import { membersOf, type ParameterForm, parameterFormNames, parameterForms } from '../parameters.ts';

@@ -4,11 +4,11 @@
 
 import type { Context } from 'hono';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { Grant } from '../../domain/access.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { Operations } from '../../operations/index.ts';
-import type { SessionCaller, SessionLook, SignInOrigin } from '../../operations/people/interface.ts';
+import type { SessionCaller, SessionLook, SignInOrigin } from '../../operations/people/people-operations.ts';
 
 /** A page asks on its own: nothing was pressed. It makes a session last no longer. */
 export const ownRequestHeader = 'x-dke-own-request';

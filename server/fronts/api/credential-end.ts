@@ -4,8 +4,8 @@
 // for a while; the unit of work of a change believes none, and reads the caller itself.
 
 import { callerBelievedMs } from '../../base/caller-belief.ts';
-import type { Clock } from '../../base/clock.ts';
-import type { RouteRow } from '../contract/api/row.ts';
+import type { Clock } from '../../base/time.ts';
+import type { RouteRow } from '../../contract/api/row.ts';
 
 /**
  * Throws what the caller would be refused with, were the request to come now. `fresh`: decided by

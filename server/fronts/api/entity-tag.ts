@@ -4,8 +4,8 @@
 // (`keyState`), which no change of this one undoes.
 
 import { createHash } from 'node:crypto';
-import { apiRoutes } from '../contract/api/index.ts';
-import type { RouteGroup, RouteRow } from '../contract/api/row.ts';
+import { apiRoutes } from '../../contract/api/index.ts';
+import type { RouteGroup, RouteRow } from '../../contract/api/row.ts';
 
 const notOwn: readonly string[] = ['firstUsedAt', 'lastUsedAt', 'keyState'];
 

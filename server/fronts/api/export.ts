@@ -4,10 +4,10 @@
 // as the connection takes them: memory stays bounded, however long the list is.
 
 import { csvLine } from '../../base/csv.ts';
+import type { Key as ApiKey } from '../../contract/api/keys-routes.ts';
+import type { EndpointRequest } from '../../contract/api/requests-routes.ts';
 import type { ShownKey } from '../../domain/key.ts';
 import type { RequestPages } from '../../operations/index.ts';
-import type { Key as ApiKey } from '../contract/api/keys.ts';
-import type { EndpointRequest } from '../contract/api/requests.ts';
 import { always, type StillAllowed } from './credential-end.ts';
 import { representKey, representRequest } from './represent.ts';
 

@@ -1,13 +1,13 @@
 // People and their sessions, from the service's own records to the contract's: see represent.ts.
 
-import { toRfc3339 } from '../../base/clock.ts';
+import { toRfc3339 } from '../../base/time.ts';
+import type { OpenSession } from '../../contract/api/session-routes.ts';
+import type { Session } from '../../contract/api/sign-in-routes.ts';
+import type { InvitedUser, User } from '../../contract/api/users-routes.ts';
 import type { TenantActor } from '../../domain/actor.ts';
 import type { UserView } from '../../domain/user.ts';
 import type { Operations } from '../../operations/index.ts';
-import type { DeliveredInvitation, SessionCaller, SessionView } from '../../operations/people/interface.ts';
-import type { Session } from '../contract/api/session.ts';
-import type { OpenSession } from '../contract/api/sessions.ts';
-import type { InvitedUser, User } from '../contract/api/users.ts';
+import type { DeliveredInvitation, SessionCaller, SessionView } from '../../operations/people/people-operations.ts';
 import type { Caller } from './authenticate.ts';
 
 const momentOrNull = (at: number | null): string | null => (at === null ? null : toRfc3339(at));

@@ -3,8 +3,23 @@
 
 import { X509Certificate } from 'node:crypto';
 import { toPem } from '../../base/bytes.ts';
-import type { CheckResult } from '../../base/checks.ts';
-import { toRfc3339 } from '../../base/clock.ts';
+import type { CheckResult } from '../../base/diagnostic-checks.ts';
+import { toRfc3339 } from '../../base/time.ts';
+import type * as audit from '../../contract/api/audit-routes.ts';
+import type { ClockState } from '../../contract/api/clock-routes.ts';
+import type * as diagnostics from '../../contract/api/diagnostics-routes.ts';
+import type * as endpoints from '../../contract/api/endpoints-routes.ts';
+import type * as externalKeyStores from '../../contract/api/external-key-stores-routes.ts';
+import type * as keys from '../../contract/api/keys-routes.ts';
+import type * as masterKeys from '../../contract/api/master-keys-routes.ts';
+import type { Node } from '../../contract/api/nodes-routes.ts';
+import type * as requests from '../../contract/api/requests-routes.ts';
+import type * as status from '../../contract/api/status-routes.ts';
+import type * as applications from '../../contract/api/tde-applications-routes.ts';
+import type * as groups from '../../contract/api/tde-groups-routes.ts';
+import type * as tenants from '../../contract/api/tenants-routes.ts';
+import type * as tokens from '../../contract/api/tokens-routes.ts';
+import type * as vaults from '../../contract/api/vaults-routes.ts';
 import type { ApiToken } from '../../domain/api-token.ts';
 import type { AuditEvent } from '../../domain/audit-event.ts';
 import type { KeyCopies } from '../../domain/copies.ts';
@@ -25,7 +40,7 @@ import type {
 import type { Tenant } from '../../domain/tenant.ts';
 import type { Vault } from '../../domain/vault.ts';
 import { readableDetails } from '../../operations/audit/read-audit.ts';
-import type { ShownEndpoint } from '../../operations/endpoints/interface.ts';
+import type { ShownEndpoint } from '../../operations/endpoints/endpoints-operations.ts';
 import type {
   AccessOperations,
   CorrelatedRequests,
@@ -37,21 +52,6 @@ import type { JobState } from '../../operations/shared/job-board.ts';
 import type { DeadlineState } from '../../ports/deadlines.ts';
 import type { LogSinkState } from '../../ports/log-sink.ts';
 import type { StoredCheckpoint } from '../../ports/store.ts';
-import type * as audit from '../contract/api/audit.ts';
-import type { ClockState } from '../contract/api/clock.ts';
-import type * as diagnostics from '../contract/api/diagnostics.ts';
-import type * as endpoints from '../contract/api/endpoints.ts';
-import type * as externalKeyStores from '../contract/api/external-key-stores.ts';
-import type * as keys from '../contract/api/keys.ts';
-import type * as masterKeys from '../contract/api/master-keys.ts';
-import type { Node } from '../contract/api/nodes.ts';
-import type * as requests from '../contract/api/requests.ts';
-import type * as status from '../contract/api/status.ts';
-import type * as applications from '../contract/api/tde-applications.ts';
-import type * as groups from '../contract/api/tde-groups.ts';
-import type * as tenants from '../contract/api/tenants.ts';
-import type * as tokens from '../contract/api/tokens.ts';
-import type * as vaults from '../contract/api/vaults.ts';
 
 const moment = toRfc3339;
 const momentOrNull = (at: number | null): string | null => (at === null ? null : toRfc3339(at));

@@ -5,29 +5,29 @@
 import type { IncomingMessage } from 'node:http';
 import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
-import { type Clock, toRfc3339 } from '../../base/clock.ts';
-import { ServiceError } from '../../base/errors.ts';
 import { serviceTenantId } from '../../base/ids.ts';
 import { LimitRefused } from '../../base/limit-refusals.ts';
 import { takeText } from '../../base/secret-member.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { Shares } from '../../base/shares.ts';
+import { type Clock, toRfc3339 } from '../../base/time.ts';
+import { type RouteRow, replaces, tenantParameter } from '../../contract/api/row.ts';
 import type { Grant } from '../../domain/access.ts';
 import type { TenantActor } from '../../domain/actor.ts';
 import type { Operations } from '../../operations/index.ts';
-import type { SignInOrigin } from '../../operations/people/interface.ts';
-import type { KeptAnswer } from '../../operations/shared/idempotency.ts';
+import type { SignInOrigin } from '../../operations/people/people-operations.ts';
+import type { KeptAnswer } from '../../operations/shared/answer-once.ts';
 import type { Unconfirmed } from '../../ports/fleet.ts';
-import { type RouteRow, replaces, tenantParameter } from '../contract/api/row.ts';
 import { type Admission, admitCaller, admitStranger } from '../shared/admission.ts';
 import { answerInPieces } from '../shared/outbox.ts';
 import { piecesOf, readBody } from '../shared/read-body.ts';
+import { HttpRefusal, ValidationError } from './api-problem.ts';
 import { type Caller, type createAuthenticator, isOwnSite } from './authenticate.ts';
 import { always, createStillAllowed, type StillAllowed, whileAllowed, withholdsAnswer } from './credential-end.ts';
 import { entityTag, matches, versioned } from './entity-tag.ts';
-import { HttpRefusal, ValidationError } from './errors.ts';
 import { StreamedFile } from './export.ts';
 import { BoundAnswer, type Created, SecretJson, SessionChange } from './handlers/handler.ts';
-import { type Idempotency, idempotencyHeader } from './idempotency.ts';
+import { type Idempotency, idempotencyHeader } from './idempotency-key.ts';
 import { readJson, readQuery, requireNoNul } from './validate.ts';
 
 /** Who calls, in the tenant that they act in. */

@@ -3,11 +3,11 @@
 // named.
 
 import type { z } from '@hono/zod-openapi';
-import { ServiceError } from '../../base/errors.ts';
 import { findJsonFault, isNestedDeeper } from '../../base/json-members.ts';
-import { tenantParameter } from '../contract/api/row.ts';
-import { describeIssues } from '../contract/field-faults.ts';
-import { HttpRefusal, ValidationError } from './errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
+import { tenantParameter } from '../../contract/api/row.ts';
+import { describeIssues } from '../../contract/field-faults.ts';
+import { HttpRefusal, ValidationError } from './api-problem.ts';
 
 /** Most items of one list or object in a body. The longest list that a request may have has 100. */
 export const mostItems = 256;

@@ -1,7 +1,7 @@
 // Problem documents, RFC 9457: how every JSON front says that a request failed. Contains no wording
 // of its own: a front gives status and title for each error code.
 
-import type { ServiceError, ServiceErrorCode } from '../../base/errors.ts';
+import type { ServiceError, ServiceErrorCode } from '../../base/service-error.ts';
 
 /** What passes on its own: a limit, a database or a node that is away. */
 const usualPauses: Partial<Record<ServiceErrorCode, number>> = {

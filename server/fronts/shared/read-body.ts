@@ -4,7 +4,7 @@
 // what is buffered still comes (Node 24), and that ends the process.
 
 import type { IncomingMessage } from 'node:http';
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { markUpload } from '../../base/upload.ts';
 import type { Admission } from './admission.ts';
 

@@ -1,8 +1,15 @@
 // GetHealthStatus. Operators may probe it too: see `operatorProbes`.
 
 import type { FleetMember, XksEndpointView } from '../../ports/xks-directory.ts';
-import { jsonAnswer, requireEnabled, requireMetadata, type XksAnswer, type XksCall, type XksContext } from './call.ts';
-import { XksRefusal } from './errors.ts';
+import {
+  jsonAnswer,
+  requireEnabled,
+  requireMetadata,
+  type XksAnswer,
+  type XksCall,
+  type XksContext,
+} from './key-operations.ts';
+import { XksRefusal } from './xks-refusal.ts';
 
 /** What the specification takes. */
 const mostDetails = 10;

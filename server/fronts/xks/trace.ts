@@ -3,8 +3,8 @@
 import type { IncomingMessage } from 'node:http';
 import { diagnosticsOperation, probeMarkHeader } from '../../base/probe-mark.ts';
 import type { XksDirectory, XksEndpointView, XksRequestRecord } from '../../ports/xks-directory.ts';
-import type { ParsedBody } from './call.ts';
-import type { XksPath } from './request.ts';
+import type { ParsedBody } from './key-operations.ts';
+import type { XksPath } from './xks-request.ts';
 
 /** What the request log will say; filled in as the checks pass. */
 export interface Trace {

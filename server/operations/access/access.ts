@@ -2,7 +2,7 @@
 // they may give.
 
 import { command } from '../../base/command-line.ts';
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import {
   effectiveGrants,
   effectivePermissions,
@@ -15,7 +15,7 @@ import {
 import { acrossTenants, inTenant } from '../../domain/actor.ts';
 import type { Tenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { AccessOperations } from './interface.ts';
+import type { AccessOperations } from './access-operations.ts';
 
 const noSuchTenant = (): ServiceError => new ServiceError('not-found', 'tenant not found');
 

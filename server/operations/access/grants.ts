@@ -5,7 +5,7 @@ import type { TenantActor } from '../../domain/actor.ts';
 import { everyTenant, type TenantScope } from '../../domain/tenant.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { findApplication, findEndpoint, findTenant } from '../shared/find.ts';
-import type { NewGrant } from './interface.ts';
+import type { NewGrant } from './access-operations.ts';
 
 /** 'not-found' when a role is given for something that is not there. */
 const findScope = async (tx: Repositories, tenant: TenantScope, scope: Scope | null): Promise<void> => {

@@ -8,7 +8,7 @@
 // later than a request was made may be another person than before: the record says so, and the time
 // in the row, which is under its code, where the record was taken away.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { type Grant, isAllowed, type Permission } from '../../domain/access.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { Approval, Identity } from '../../domain/approval.ts';

@@ -2,10 +2,10 @@
 // hash; the look-up goes by that hash, so that no comparison sees the token and time tells nothing
 // about it.
 
-import { toRfc3339 } from '../../base/clock.ts';
 import { command } from '../../base/command-line.ts';
-import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
+import { ServiceError } from '../../base/service-error.ts';
+import { toRfc3339 } from '../../base/time.ts';
 import {
   effectiveGrants,
   faultOfGrants,
@@ -27,11 +27,11 @@ import { findToken } from '../shared/find.ts';
 import { checkName } from '../shared/names.ts';
 import { byId, each, pageOf } from '../shared/paging.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
+import type { AuthenticationOperations, TokenOperations } from './access-operations.ts';
 import { looksLikeBearer, makeBearer } from './bearer.ts';
 import { completeGrants, nameGrant, requireGrantable } from './grants.ts';
 import { personBehind } from './identities.ts';
-import type { AuthenticationOperations, TokenOperations } from './interface.ts';
-import { isTokenOverdue } from './provided.ts';
+import { isTokenOverdue } from './provider-managed-users.ts';
 
 const purposeOf = { api: 'api-token', metrics: 'metrics-token' } as const satisfies Record<TokenKind, BearerPurpose>;
 

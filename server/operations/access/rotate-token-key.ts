@@ -2,15 +2,15 @@
 // at its next use. The former key is accepted until an administrator ends it; tokens that were not
 // used by then end with it. After a compromise all tokens end at once.
 
-import { ServiceError } from '../../base/errors.ts';
 import { serviceTenantId } from '../../base/ids.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { faultOfGrants, type Grant } from '../../domain/access.ts';
 import type { Actor } from '../../domain/actor.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories, StoredToken } from '../../ports/store.ts';
 import { byId, each } from '../shared/paging.ts';
-import type { TokenOperations } from './interface.ts';
+import type { TokenOperations } from './access-operations.ts';
 import { countAdministrators, isAdministrator, revokeTokens } from './manage-tokens.ts';
 
 type RotationPorts = Pick<Ports, 'store' | 'ring' | 'clock'>;

@@ -1,14 +1,14 @@
 // Makes a TDE group and the vault that holds the shared copies of its master keys.
 
-import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { TdeGroup } from '../../domain/tde.ts';
 import type { Vault } from '../../domain/vault.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { checkName } from '../shared/names.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import { requireFreeVaultName, vaultNameOfGroup } from '../shared/vault-names.ts';
-import type { TdeGroupOperations } from './interface.ts';
+import type { TdeGroupOperations } from './applications-operations.ts';
 
 export const createGroup =
   ({ store, directory, clock }: Pick<Ports, 'store' | 'directory' | 'clock'>): TdeGroupOperations['create'] =>

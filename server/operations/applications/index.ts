@@ -2,8 +2,8 @@
 
 import type { Ports } from '../../ports/ports.ts';
 import type { Approvals } from '../approvals/governed-operation.ts';
+import type { ApplicationOperations, TdeGroupOperations } from './applications-operations.ts';
 import { createGroup } from './create-group.ts';
-import type { ApplicationOperations, TdeGroupOperations } from './interface.ts';
 import { moveApplication } from './move-application.ts';
 import { readApplications } from './read-applications.ts';
 import { readGroups } from './read-groups.ts';

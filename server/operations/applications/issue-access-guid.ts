@@ -9,7 +9,7 @@ import type { Repositories } from '../../ports/store.ts';
 import type { StoredAccessGuid } from '../../ports/tde-repositories.ts';
 import { makeBearer } from '../access/bearer.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import type { IssuedAccessGuid } from './interface.ts';
+import type { IssuedAccessGuid } from './applications-operations.ts';
 
 export const issueAccessGuid = async (
   { core, ring, clock, identity }: Pick<Ports, 'core' | 'ring' | 'clock' | 'identity'>,

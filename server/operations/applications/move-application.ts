@@ -2,8 +2,8 @@
 // no record is sealed again: what an object's group and a key's vault are in their rows. The
 // consequences are computed from the same reads, before and in the transaction.
 
-import { ServiceError } from '../../base/errors.ts';
-import { otherWork } from '../../base/other-work.ts';
+import { otherWork } from '../../base/next-turn.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { TenantActor } from '../../domain/actor.ts';
 import { isWeaker } from '../../domain/dual-control.ts';
 import { isVaultOpen } from '../../domain/key-policy.ts';
@@ -19,7 +19,7 @@ import { takerOfLabel } from '../shared/labels.ts';
 import { nameFromLabel } from '../shared/names.ts';
 import { byId, each, fewAtOnce } from '../shared/paging.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import type { ApplicationOperations } from './interface.ts';
+import type { ApplicationOperations } from './applications-operations.ts';
 
 const mostNamed = 100;
 /** Objects that are placed before others are served: they are written in a few statements. */

@@ -3,7 +3,7 @@
 import type { Ports } from '../../ports/ports.ts';
 import { showApplication } from '../shared/find.ts';
 import { byId, pageOf, withTotal } from '../shared/paging.ts';
-import type { ApplicationOperations } from './interface.ts';
+import type { ApplicationOperations } from './applications-operations.ts';
 
 export const readApplications = ({
   store,

@@ -1,14 +1,14 @@
 // Registers a TDE application: one per database is the recommendation. Its first access_guid is
 // shown in the answer.
 
-import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { anyCaller, appIdPattern, type TdeApplication } from '../../domain/tde.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { findGroup } from '../shared/find.ts';
 import { checkName } from '../shared/names.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import type { ApplicationOperations } from './interface.ts';
+import type { ApplicationOperations } from './applications-operations.ts';
 import { issueAccessGuid } from './issue-access-guid.ts';
 
 export const registerApplication =

@@ -1,11 +1,11 @@
 // Ends an access_guid. The last live one is kept: an application without any is a disabled
 // application, and says so.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { showApplication } from '../shared/find.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import type { ApplicationOperations } from './interface.ts';
+import type { ApplicationOperations } from './applications-operations.ts';
 
 export const removeAccessGuid =
   ({

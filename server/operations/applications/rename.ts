@@ -2,7 +2,7 @@
 // token stay: databases notice nothing. The vault of a group is renamed with it, unless it is
 // deleted.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { TdeApplication, TdeGroup } from '../../domain/tde.ts';
 import type { Sound, Vault } from '../../domain/vault.ts';
 import type { Ports } from '../../ports/ports.ts';
@@ -12,7 +12,7 @@ import { findApplication, findGroup, findVault } from '../shared/find.ts';
 import { checkName } from '../shared/names.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import { renameVaultIn, requireNewVaultName, vaultNameOfGroup } from '../shared/vault-names.ts';
-import type { ApplicationOperations, TdeGroupOperations } from './interface.ts';
+import type { ApplicationOperations, TdeGroupOperations } from './applications-operations.ts';
 
 export const renameApplication =
   ({ store, directory }: Pick<Ports, 'store' | 'directory'>): ApplicationOperations['rename'] =>

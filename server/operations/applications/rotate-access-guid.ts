@@ -1,10 +1,10 @@
 // Issues a second access_guid. Both hold until the old one is removed, so that instances can be
 // moved one by one.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { findApplication } from '../shared/find.ts';
-import type { ApplicationOperations } from './interface.ts';
+import type { ApplicationOperations } from './applications-operations.ts';
 import { issueAccessGuid } from './issue-access-guid.ts';
 
 const mostLive = 2;

@@ -2,13 +2,13 @@
 // certificates. Counts from the next request on, also on open connections.
 
 import { X509Certificate } from 'node:crypto';
-import { ServiceError } from '../../base/errors.ts';
 import { isNetwork, mostCallers } from '../../base/networks.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { TdeApplication } from '../../domain/tde.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { findApplication } from '../shared/find.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import type { ApplicationOperations } from './interface.ts';
+import type { ApplicationOperations } from './applications-operations.ts';
 
 const block = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g;
 

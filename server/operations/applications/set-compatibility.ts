@@ -1,12 +1,12 @@
 // Sets the compatibility switches of a TDE application. The service enforces them from the next
 // request on; a running process keeps the session keys that it already has.
 
-import { compatibilitySwitches } from '../../base/compatibility.ts';
+import { compatibilitySwitches } from '../../base/compatibility-switches.ts';
 import type { TdeApplication } from '../../domain/tde.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { findApplication } from '../shared/find.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import type { ApplicationOperations } from './interface.ts';
+import type { ApplicationOperations } from './applications-operations.ts';
 
 export const setCompatibility =
   ({ store, directory }: Pick<Ports, 'store' | 'directory'>): ApplicationOperations['setCompatibility'] =>

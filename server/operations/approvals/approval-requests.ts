@@ -1,6 +1,6 @@
 // An approval request in the store: read, ended, and compared with what it would do now.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { isAllowed } from '../../domain/access.ts';
 import { type Actor, inTenant, type TenantActor } from '../../domain/actor.ts';
 import { type Approval, approversOf, type GovernedKind } from '../../domain/approval.ts';
@@ -10,6 +10,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { findIdentity } from '../access/identities.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
+import type { ShownApproval } from './approvals-operations.ts';
 import { formerNamesOf } from './former-names.ts';
 import {
   type GovernedOperation,
@@ -20,7 +21,6 @@ import {
   shownOf,
   shownThings,
 } from './governed-operation.ts';
-import type { ShownApproval } from './interface.ts';
 
 type Ended = Exclude<Approval['state'], 'pending' | 'approved'>;
 

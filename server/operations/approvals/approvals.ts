@@ -5,13 +5,14 @@
 // it, that the rule admits, and that is not the requester; each once. One rejection ends the
 // request.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { serviceActor, type TenantActor } from '../../domain/actor.ts';
 import { type Approval, ApprovalNeeded, type GovernedKind, type Identity } from '../../domain/approval.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { byId, pageOf } from '../shared/paging.ts';
 import { createApprovalRequests, isOver, missing } from './approval-requests.ts';
+import type { ListedApproval } from './approvals-operations.ts';
 import { ableToDecide, createDecide, whyNot } from './decide-request.ts';
 import {
   type Approvals,
@@ -21,7 +22,6 @@ import {
   shownOf,
   type WithApproval,
 } from './governed-operation.ts';
-import type { ListedApproval } from './interface.ts';
 import { createSubmit } from './submit-request.ts';
 
 export const createApprovals = (

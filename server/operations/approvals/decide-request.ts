@@ -1,7 +1,7 @@
 // The decision of an approver. The last one that is required carries the operation out, in its own
 // transaction.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { isAllowed } from '../../domain/access.ts';
 import { serviceActor, type TenantActor } from '../../domain/actor.ts';
 import {

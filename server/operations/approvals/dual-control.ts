@@ -2,7 +2,7 @@
 // was not allowed before needs the agreement that the present rule asks for; one that makes it
 // stricter is done at once.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { TenantActor } from '../../domain/actor.ts';
 import {
   type DualControlRule,
@@ -17,8 +17,8 @@ import type { Repositories } from '../../ports/store.ts';
 import { type ActingIdentity, countPeople, listIdentities, personOf } from '../access/identities.ts';
 import { findVault } from '../shared/find.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
+import type { DualControlOperations, VaultDualControl, WantedRule } from './approvals-operations.ts';
 import type { Approvals, CarriedOut } from './governed-operation.ts';
-import type { DualControlOperations, VaultDualControl, WantedRule } from './interface.ts';
 
 /** Rules are written in one way, so that the same rule is the same text. */
 const inOrder = (rule: WantedRule): DualControlRule => ({

@@ -6,8 +6,8 @@ import type { AuditKind, SubjectKind } from '../../domain/audit-event.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { each, fewAtOnce } from '../shared/paging.ts';
+import type { FormerName } from './approvals-operations.ts';
 import type { Named } from './governed-operation.ts';
-import type { FormerName } from './interface.ts';
 
 const day = 24 * 3_600_000;
 /** For so long a former name is shown. */

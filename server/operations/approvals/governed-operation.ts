@@ -35,7 +35,7 @@ import type { AuditValue } from '../../domain/audit-event.ts';
 import type { Sound, Vault } from '../../domain/vault.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { countPeople, listIdentities, personOf } from '../access/identities.ts';
-import type { ApprovalOperations, DryRun } from './interface.ts';
+import type { ApprovalOperations, DryRun } from './approvals-operations.ts';
 
 export type Parameters = { readonly [name: string]: AuditValue };
 

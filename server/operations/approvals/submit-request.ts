@@ -1,10 +1,10 @@
 // What is asked for and is under a rule: it waits, unless the requester's own request was approved,
 // and is carried out then.
 
-import { toRfc3339 } from '../../base/clock.ts';
 import { command } from '../../base/command-line.ts';
-import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
+import { ServiceError } from '../../base/service-error.ts';
+import { toRfc3339 } from '../../base/time.ts';
 import { serviceActor, type TenantActor } from '../../domain/actor.ts';
 import { type Approval, type GovernedKind, missingApprovals, missingFor } from '../../domain/approval.ts';
 import { mayApprove } from '../../domain/dual-control.ts';

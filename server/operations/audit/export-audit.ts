@@ -1,8 +1,8 @@
 // The lines of an export of the audit log, a page at a time.
 
 import { canonicalJson, toBase64 } from '../../base/bytes.ts';
-import { ServiceError } from '../../base/errors.ts';
 import { coverRange } from '../../base/merkle-tree.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { auditEntry } from '../../domain/audit-event.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';

@@ -15,8 +15,8 @@ import type { Fleet } from '../../ports/fleet.ts';
 import type { Forwarded, LogSinkState } from '../../ports/log-sink.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
-import type { DoubtedLog } from './doubted-log.ts';
 import { forwardToSink } from './forward-to-sink.ts';
+import type { DoubtedLog } from './quarantine-question.ts';
 import {
   addLost,
   forkSettingOf,

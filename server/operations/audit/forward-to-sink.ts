@@ -9,8 +9,8 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { DutyLost } from '../nodes/node-duties.ts';
 import { aboutService, recordEvent } from '../shared/record-event.ts';
-import type { DoubtedLog } from './doubted-log.ts';
 import { readNext } from './forwarded-items.ts';
+import type { DoubtedLog } from './quarantine-question.ts';
 import { addLost, type Cursor, forkSettingOf, logName, parseCursor, settingOf } from './sink-cursor.ts';
 
 const pollMs = 500;

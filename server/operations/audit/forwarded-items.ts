@@ -2,8 +2,8 @@
 // log.
 
 import { canonicalJson } from '../../base/bytes.ts';
-import { toRfc3339 } from '../../base/clock.ts';
 import { entryLine } from '../../base/request-minutes.ts';
+import { toRfc3339 } from '../../base/time.ts';
 import { auditEntry } from '../../domain/audit-event.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Forwarded, LogItem } from '../../ports/log-sink.ts';

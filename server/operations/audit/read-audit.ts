@@ -1,17 +1,17 @@
 // The audit log: reading, proving, exporting. Order is by sequence, never by time.
 
 import { verifierKey } from '../../base/checkpoint.ts';
-import { ServiceError } from '../../base/errors.ts';
 import { inclusionProof } from '../../base/merkle-tree.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { auditEntry } from '../../domain/audit-event.ts';
 import { auditKeyDays, dayMs } from '../../domain/notification.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { checkSequenceCursor, pageOf } from '../shared/paging.ts';
 import { about, aboutService, recordEvent } from '../shared/record-event.ts';
+import type { AuditLog, AuditOperations } from './audit-operations.ts';
 import { auditOrigin, keySince } from './audit-origin.ts';
 import { exportLines, exportTenantLines } from './export-audit.ts';
 import type { LogForwarding } from './forward-logs.ts';
-import type { AuditLog, AuditOperations } from './interface.ts';
 import { readMigrations } from './read-key-migrations.ts';
 import type { AuditSealer } from './seal-audit-log.ts';
 

@@ -8,7 +8,7 @@ import type { Page } from '../../domain/page.ts';
 import type { TenantScope } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { checkSequenceCursor, limitOf } from '../shared/paging.ts';
-import type { KeyMigration, MigrationFilter } from './interface.ts';
+import type { KeyMigration, MigrationFilter } from './audit-operations.ts';
 
 /**
  * What begins so long after a key was made still belongs to its entry, until the next key is made.

@@ -5,8 +5,8 @@
 // back from an older copy, or changed, is not served.
 
 import { parseCheckpoint, verifyLogNote } from '../../base/checkpoint.ts';
-import { ServiceError } from '../../base/errors.ts';
 import type { Emitter } from '../../base/events.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { AuditFinding, Unsound } from '../../domain/audit-finding.ts';
 import { differencesOf } from '../../domain/difference.ts';

@@ -2,8 +2,8 @@
 // kept with the root key. Nothing is signed if the database does not continue the last signed one.
 
 import { signedNote, verifierKey } from '../../base/checkpoint.ts';
-import { ServiceError } from '../../base/errors.ts';
 import { rootHash } from '../../base/merkle-tree.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { Actor } from '../../domain/actor.ts';
 import { rotationSetting } from '../../domain/changes.ts';
 import type { Ports } from '../../ports/ports.ts';

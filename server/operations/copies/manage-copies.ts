@@ -2,8 +2,8 @@
 // service cannot see it. The confirmation stands in the audit log, and what waited for the file is
 // concluded from it.
 
-import { toRfc3339 } from '../../base/clock.ts';
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
+import { toRfc3339 } from '../../base/time.ts';
 import type { TenantActor } from '../../domain/actor.ts';
 import type { OutsideCopy } from '../../domain/copies.ts';
 import { everyTenant, type TenantScope } from '../../domain/tenant.ts';

@@ -2,8 +2,8 @@
 // create`, `dke root backup`). They leave receipts; each node brings its own into the store. A
 // backup that has begun counts from then on: what it holds is not known before it ends.
 
-import { toRfc3339 } from '../../base/clock.ts';
 import { newId } from '../../base/ids.ts';
+import { toRfc3339 } from '../../base/time.ts';
 import { type Actor, serviceActor } from '../../domain/actor.ts';
 import type { BackupReceipt } from '../../domain/backup-receipt.ts';
 import { newOutsideCopy, type OutsideCopy } from '../../domain/copies.ts';

@@ -1,8 +1,8 @@
 // The first use of an instance is recorded before its request continues. If an application has a
 // new instance with every call, further first uses are only counted.
 
-import type { Clock } from '../../base/clock.ts';
 import { Repeats } from '../../base/repeats.ts';
+import type { Clock } from '../../base/time.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { InstanceUse } from '../../ports/usage-log.ts';
 import { about, recordEvent } from '../shared/record-event.ts';

@@ -2,9 +2,9 @@
 
 import type { TdeApplication } from '../../domain/tde.ts';
 import { everyTenant } from '../../domain/tenant.ts';
-import type { Directory } from '../../ports/directory.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { StoredAccessGuid } from '../../ports/tde-repositories.ts';
+import type { Directory } from '../../ports/working-memory.ts';
 import type { ReadChecks } from './read-checks.ts';
 
 interface HeldApplications extends Pick<Directory, 'application' | 'formerApplication' | 'applicationById'> {

@@ -1,8 +1,8 @@
 // Tenants in memory. One whose row was changed from outside is stopped: its state is not known.
 
 import { isStopped, type Tenant } from '../../domain/tenant.ts';
-import type { Directory } from '../../ports/directory.ts';
 import type { Ports } from '../../ports/ports.ts';
+import type { Directory } from '../../ports/working-memory.ts';
 import { findDefaultTenant } from '../shared/find.ts';
 import type { ReadChecks } from './read-checks.ts';
 

@@ -2,8 +2,8 @@
 // series is found by two look-ups and a walk along a handful of results; they start at zero with
 // the process.
 
-import type { Clock } from '../../base/clock.ts';
 import { refusalReasons } from '../../base/refusal-reasons.ts';
+import type { Clock } from '../../base/time.ts';
 import { newHistogram, observe } from '../../domain/metrics.ts';
 import type { ApiSeries, Meter, TdeSeries, XksSeries } from '../../ports/meter.ts';
 

@@ -3,13 +3,13 @@
 // vault of a key, is not copied here: it is looked up at each use, so that it is never older than
 // there.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { Changes } from '../../domain/changes.ts';
 import type { Vault } from '../../domain/vault.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
-import type { Directory, LoadedObject } from '../../ports/directory.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { StoredObject } from '../../ports/tde-repositories.ts';
+import type { Directory, LoadedObject } from '../../ports/working-memory.ts';
 import { keyOwner } from '../keys/key-records.ts';
 import { type ObjectPage, readObjectPage } from '../shared/object-pages.ts';
 import type { ReadChecks } from './read-checks.ts';

@@ -4,8 +4,8 @@
 import { serviceActor } from '../../domain/actor.ts';
 import { type Changes, mergeChanges } from '../../domain/changes.ts';
 import type { Integrity } from '../../domain/vault.ts';
+import type { StoredRecord } from '../../ports/key-record.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { StoredRecord } from '../../ports/records.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 
 interface CheckedRow {

@@ -2,10 +2,10 @@
 // counters and last-use times of the last seconds, never a first use: that is written before the
 // request continues.
 
-import { toRfc3339 } from '../../base/clock.ts';
-import { ServiceError } from '../../base/errors.ts';
 import { newId, serviceTenantId } from '../../base/ids.ts';
 import { Repeats } from '../../base/repeats.ts';
+import { ServiceError } from '../../base/service-error.ts';
+import { toRfc3339 } from '../../base/time.ts';
 import { serviceActor } from '../../domain/actor.ts';
 import type { Instance, TdeApplication } from '../../domain/tde.ts';
 import type { Ports } from '../../ports/ports.ts';

@@ -1,8 +1,8 @@
 // The last uses of endpoints' credentials and keys, until they are written.
 
 import type { Endpoint } from '../../domain/endpoint.ts';
-import type { Directory, EndpointUse } from '../../ports/directory.ts';
 import type { Ports } from '../../ports/ports.ts';
+import type { Directory, EndpointUse } from '../../ports/working-memory.ts';
 import type { XksRequestRecord, XksUse } from '../../ports/xks-directory.ts';
 
 /** Busy endpoints use their keys all the time: for people it is enough to know it to this. */

@@ -1,15 +1,15 @@
 // Adds a SigV4 credential to an endpoint: at most two live, the old and the new one of a rotation.
 // The secret is made in the addon, leaves once as bytes, and is stored sealed.
 
-import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { EndpointCredential } from '../../domain/endpoint.ts';
 import type { CryptoCore } from '../../ports/crypto-core.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { credentialOwner } from '../keys/key-records.ts';
 import { findEndpoint } from '../shared/find.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import type { EndpointOperations } from './interface.ts';
+import type { EndpointOperations } from './endpoints-operations.ts';
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 const mostLive = 2;

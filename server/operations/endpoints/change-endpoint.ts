@@ -7,7 +7,7 @@ import type { Ports } from '../../ports/ports.ts';
 import { findEndpoint } from '../shared/find.ts';
 import { checkName } from '../shared/names.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import type { EndpointCall } from './interface.ts';
+import type { EndpointCall } from './endpoints-operations.ts';
 
 const kinds = {
   enabled: 'endpoint.enabled',

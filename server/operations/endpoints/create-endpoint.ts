@@ -1,14 +1,14 @@
 // Makes a key store endpoint over one AES-256 key of one vault.
 
-import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { type Endpoint, prefixPattern } from '../../domain/endpoint.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { findKey, findVault } from '../shared/find.ts';
 import { checkName } from '../shared/names.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import { checkEndpointSettings, withDefaults } from './endpoint-settings.ts';
-import type { EndpointCall } from './interface.ts';
+import type { EndpointCall } from './endpoints-operations.ts';
 
 export const createEndpoint =
   ({

@@ -1,17 +1,17 @@
 // Diagnostics of one key store endpoint: runs them, keeps what they found, and shows it.
 
-import type { CheckWatch } from '../../base/checks.ts';
-import { ServiceError } from '../../base/errors.ts';
+import type { CheckWatch } from '../../base/diagnostic-checks.ts';
 import { newId } from '../../base/ids.ts';
 import { LimitRefused } from '../../base/limit-refusals.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { createShares } from '../../base/shares.ts';
 import type { TenantActor } from '../../domain/actor.ts';
 import type { DiagnosisRequest, EndpointDiagnosis } from '../../ports/endpoint-diagnosis.ts';
 import type { StoredDiagnosis } from '../../ports/xks-repositories.ts';
 import { showEndpoint } from '../shared/find.ts';
 import { byId, pageOf } from '../shared/paging.ts';
+import type { DiagnosticsOperations } from './endpoints-operations.ts';
 import { type LookPorts, lookAtKeyStore } from './external-key-stores.ts';
-import type { DiagnosticsOperations } from './interface.ts';
 
 /**
  * What `work` tells, as it is told; ends, or throws, as the work does. The work continues after its

@@ -2,14 +2,14 @@
 // probes. They replace the old ones as a whole, and hold from the next request on.
 
 import { X509Certificate } from 'node:crypto';
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { AuditValue } from '../../domain/audit-event.ts';
 import { defaultSettings, type Endpoint, type EndpointSettings } from '../../domain/endpoint.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { ServiceIdentity } from '../../ports/service-identity.ts';
 import { findEndpoint } from '../shared/find.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import type { EndpointCall, EndpointOperations } from './interface.ts';
+import type { EndpointCall, EndpointOperations } from './endpoints-operations.ts';
 
 const certificateShape = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g;
 const mostAuthorities = 20;

@@ -1,8 +1,8 @@
 // External key stores: registering them, and watching their connection: by a probe that plays the
 // cloud's part, and by the cloud's own word where it can be asked.
 
-import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { serviceActor } from '../../domain/actor.ts';
 import { xksProxyUriPath } from '../../domain/endpoint.ts';
 import { type Connection, type ExternalKeyStore, neverLooked } from '../../domain/external-key-store.ts';
@@ -15,7 +15,7 @@ import type { JobBoard } from '../shared/job-board.ts';
 import { checkName } from '../shared/names.ts';
 import { byId, pageOf } from '../shared/paging.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import type { ExternalKeyStoreOperations } from './interface.ts';
+import type { ExternalKeyStoreOperations } from './endpoints-operations.ts';
 
 export type LookPorts = Pick<Ports, 'store' | 'clock' | 'keyStoreProbe' | 'cloud'>;
 type Needs = LookPorts & Pick<Ports, 'log'>;

@@ -5,7 +5,7 @@ import { addEndpointCredential } from './add-endpoint-credential.ts';
 import { changeEndpoint, renameEndpoint } from './change-endpoint.ts';
 import { createEndpoint } from './create-endpoint.ts';
 import { changeEndpointSettings } from './endpoint-settings.ts';
-import type { EndpointOperations } from './interface.ts';
+import type { EndpointOperations } from './endpoints-operations.ts';
 import { readEndpoints, shown } from './read-endpoints.ts';
 import { removeEndpointCredential } from './remove-endpoint-credential.ts';
 import { simulateRules } from './simulate-rules.ts';

@@ -6,7 +6,7 @@ import type { Ports } from '../../ports/ports.ts';
 import { showKeys } from '../keys/shown-keys.ts';
 import { showEndpoint } from '../shared/find.ts';
 import { byId, pageOf, withTotal } from '../shared/paging.ts';
-import type { EndpointOperations, ShownEndpoint } from './interface.ts';
+import type { EndpointOperations, ShownEndpoint } from './endpoints-operations.ts';
 
 type Show = (endpoints: readonly Endpoint[]) => Promise<readonly ShownEndpoint[]>;
 

@@ -1,12 +1,12 @@
 // Ends a SigV4 credential: its sealed secret is overwritten and the row deleted; the audit log
 // keeps the access key id.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { Endpoint } from '../../domain/endpoint.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { showEndpoint } from '../shared/find.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import type { EndpointCall } from './interface.ts';
+import type { EndpointCall } from './endpoints-operations.ts';
 
 export const removeEndpointCredential =
   ({ store, directory }: Pick<Ports, 'store' | 'directory'>): EndpointCall<'removeCredential'> =>

@@ -1,12 +1,12 @@
 // What the rules of a key store endpoint say to invented requests: the active rules, and others
 // that may become active. Nothing is changed and nothing is recorded.
 
-import { otherWork } from '../../base/other-work.ts';
+import { otherWork } from '../../base/next-turn.ts';
 import { decideByRules } from '../../domain/authorization-rule.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { showEndpoint } from '../shared/find.ts';
 import { checkRuleNames } from './endpoint-settings.ts';
-import type { EndpointOperations } from './interface.ts';
+import type { EndpointOperations } from './endpoints-operations.ts';
 
 type RuleDecision = Awaited<ReturnType<EndpointOperations['simulateRules']>>[number];
 

@@ -3,13 +3,13 @@
 // wrapped stays closed: a key that has wrapped a sensitive key never decrypts, and the transaction
 // reads that mark. Done twice, the second one changes nothing.
 
-import { ServiceError } from '../../base/errors.ts';
 import { isMasterKeyLabel } from '../../base/master-keys.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { keyUsages } from '../../domain/key.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { findApplication } from '../shared/find.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import type { MasterKeyOperations } from './interface.ts';
+import type { MasterKeyOperations } from './keys-operations.ts';
 import { findMasterKey } from './master-key-view.ts';
 
 export const allowDecryption =

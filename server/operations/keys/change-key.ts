@@ -1,14 +1,14 @@
 // What people write on a key: its name and its tags. A master key's name is its label, which
 // belongs to its database; it has tags all the same.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { checkTags } from '../../base/tags.ts';
 import type { Key, ShownKey } from '../../domain/key.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { findKey } from '../shared/find.ts';
 import { checkName } from '../shared/names.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import type { KeyOperations } from './interface.ts';
+import type { KeyOperations } from './keys-operations.ts';
 import { asShown } from './shown-keys.ts';
 
 export const changeKey =

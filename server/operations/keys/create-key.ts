@@ -1,7 +1,7 @@
 // Makes a general-purpose AES-256 key in a vault. The key is born in the addon and stored sealed.
 
-import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { checkTags } from '../../base/tags.ts';
 import { newKey } from '../../domain/key.ts';
 import { isVaultOpen } from '../../domain/key-policy.ts';
@@ -9,8 +9,8 @@ import type { Ports } from '../../ports/ports.ts';
 import { findVault } from '../shared/find.ts';
 import { checkName } from '../shared/names.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import type { KeyOperations } from './interface.ts';
 import { keyOwner } from './key-records.ts';
+import type { KeyOperations } from './keys-operations.ts';
 import { asShown } from './shown-keys.ts';
 
 export const createKey =

@@ -2,8 +2,8 @@
 // From the commit on every use fails. `unrecoverableAt` follows with the erasure run. No undelete
 // exists.
 
-import { toRfc3339 } from '../../base/clock.ts';
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
+import { toRfc3339 } from '../../base/time.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { Key } from '../../domain/key.ts';
 import { nextState } from '../../domain/lifecycle.ts';
@@ -16,8 +16,8 @@ import { findApplication, findVault, vaultsOf } from '../shared/find.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import { blastRadiusSummary, findBlastRadius } from './blast-radius.ts';
 import { destructionTime } from './destruction-time.ts';
-import type { MasterKeyOperations } from './interface.ts';
 import { findKeyUse, lastUse } from './key-use.ts';
+import type { MasterKeyOperations } from './keys-operations.ts';
 import { findMasterKey } from './master-key-view.ts';
 
 /** Who asked, beyond the actor: the instance, when a database did it. */

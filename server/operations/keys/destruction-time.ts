@@ -3,7 +3,7 @@
 // covered, should the clock have jumped back. What a run has not covered it must not call
 // unrecoverable.
 
-import type { Clock } from '../../base/clock.ts';
+import type { Clock } from '../../base/time.ts';
 import type { Key } from '../../domain/key.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { StoredObject } from '../../ports/tde-repositories.ts';

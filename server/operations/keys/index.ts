@@ -6,7 +6,7 @@ import { allowDecryption } from './allow-decryption.ts';
 import { changeKey } from './change-key.ts';
 import { createKey } from './create-key.ts';
 import { destroyMasterKey } from './destroy-master-key.ts';
-import type { KeyOperations, MasterKeyOperations } from './interface.ts';
+import type { KeyOperations, MasterKeyOperations } from './keys-operations.ts';
 import { readKeys } from './read-keys.ts';
 import { readMasterKeys } from './read-master-keys.ts';
 import { rotateKey } from './rotate-key.ts';

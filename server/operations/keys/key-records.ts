@@ -2,7 +2,7 @@
 
 import type { Key } from '../../domain/key.ts';
 import type { Integrity } from '../../domain/vault.ts';
-import { RecordOwner, recordAttributes } from '../../ports/records.ts';
+import { RecordOwner, recordAttributes } from '../../ports/key-record.ts';
 
 export const keyOwner = (
   key: Pick<Key, 'id' | 'tenantId' | 'algorithm' | 'bits' | 'kind' | 'integrity'>,

@@ -2,7 +2,7 @@
 // a master key by its database application. It is asked before a key is deleted. The times are
 // marks, written by the clock (housekeeping.ts, usage-log.ts).
 
-import { toRfc3339 } from '../../base/clock.ts';
+import { toRfc3339 } from '../../base/time.ts';
 import type { Key, KeyUse } from '../../domain/key.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { showApplication, showGroup } from '../shared/find.ts';

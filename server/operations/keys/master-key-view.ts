@@ -1,7 +1,7 @@
 // Master keys as people see them: key rows together with their token objects. A page costs as many
 // queries as one key does.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { Key } from '../../domain/key.ts';
 import type { MasterKey } from '../../domain/tde.ts';
 import type { Repositories } from '../../ports/store.ts';

@@ -1,7 +1,7 @@
 // Keys: reading. Destroyed ones are shown too.
 
-import { ServiceError } from '../../base/errors.ts';
 import { serviceTenantId } from '../../base/ids.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { Key, ShownKey } from '../../domain/key.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
@@ -10,9 +10,8 @@ import { copiesOf } from '../copies/copies-of.ts';
 import { showKey } from '../shared/find.ts';
 import { byId, mostAtOnce, pageOf, withTotal } from '../shared/paging.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import type { KeyOperations } from './interface.ts';
-
 import { findKeyUse } from './key-use.ts';
+import type { KeyOperations } from './keys-operations.ts';
 import { asShown, showKeys } from './shown-keys.ts';
 
 /** The cursor of a list that is in the order of last uses. */

@@ -4,7 +4,7 @@ import type { Ports } from '../../ports/ports.ts';
 import { showApplication } from '../shared/find.ts';
 import { byId, pageOf } from '../shared/paging.ts';
 import { findBlastRadius } from './blast-radius.ts';
-import type { MasterKeyOperations } from './interface.ts';
+import type { MasterKeyOperations } from './keys-operations.ts';
 import { findMasterKey, viewMasterKeys } from './master-key-view.ts';
 
 export const readMasterKeys = ({

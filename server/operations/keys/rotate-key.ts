@@ -1,12 +1,12 @@
 // Adds a version to a general key. Older versions stay and open what they sealed.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { Key, KeyVersion } from '../../domain/key.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { findKey } from '../shared/find.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import type { KeyOperations } from './interface.ts';
 import { keyOwner } from './key-records.ts';
+import type { KeyOperations } from './keys-operations.ts';
 
 /** XKS ciphertexts carry the version in three bytes. */
 const largestVersion = 0xffffff;

@@ -2,7 +2,7 @@
 // says whether it was. A master key's sealed copy is untouched: its next use re-imports the vault
 // copy. For a general key use is over.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { Key } from '../../domain/key.ts';
 import { nextState } from '../../domain/lifecycle.ts';
 import type { Ports } from '../../ports/ports.ts';
@@ -10,8 +10,8 @@ import type { Repositories } from '../../ports/store.ts';
 import type { Approvals } from '../approvals/governed-operation.ts';
 import { findKey, findVault } from '../shared/find.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import type { KeyOperations } from './interface.ts';
 import { findKeyUse, lastUse } from './key-use.ts';
+import type { KeyOperations } from './keys-operations.ts';
 import { asShown } from './shown-keys.ts';
 
 const clearVaultCopy = async (tx: Repositories, { id, tenantId }: Key) =>

@@ -1,7 +1,7 @@
 // Enables or disables a key. A soft-deleted master key keeps its state: only the refusal of its use
 // changes.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { TenantActor } from '../../domain/actor.ts';
 import type { Key, ShownKey } from '../../domain/key.ts';
 import { nextState } from '../../domain/lifecycle.ts';

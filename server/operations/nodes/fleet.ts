@@ -3,19 +3,19 @@
 // does for all (heartbeat.ts). A change is answered when every node that can hear of it shows it,
 // or after two seconds with the names of those that do not (observed-requests.ts,
 // acknowledgement.ts). A node that no longer receives changes uses keys for a limited time
-// (contact.ts).
+// (memory-freshness.ts).
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { actsForMs, type ChangeMark } from '../../domain/change-protocol.ts';
 import { clockDifference, type Duty, duties, type FleetNode, runOf } from '../../domain/node.ts';
-import type { Directory } from '../../ports/directory.ts';
 import type { NodeStart, SeenNode } from '../../ports/node-link.ts';
+import type { Directory } from '../../ports/working-memory.ts';
 import type { FleetMember } from '../../ports/xks-directory.ts';
 import { type Acknowledgement, createAcknowledgement, silentAfterMs } from './acknowledgement.ts';
-import { type Contact, createContact } from './contact.ts';
 import { createHeardNodes } from './heard-nodes.ts';
 import { createHeartbeat, type Heartbeat, othersOf } from './heartbeat.ts';
 import { createLoneFleet } from './lone-fleet.ts';
+import { type Contact, createContact } from './memory-freshness.ts';
 import { createNodeDuties, type NodeDuties } from './node-duties.ts';
 import { createObservedRequests, type ObservedRequests } from './observed-requests.ts';
 import type { FleetPorts, FleetSelf, RunningFleet } from './running-fleet.ts';

@@ -2,12 +2,12 @@
 // is on its way, it tells the others that it runs, shows what they have changed, follows a rotation
 // of the root key, and takes over work that one node does for all.
 
-import { within } from '../../base/within.ts';
+import { within } from '../../base/time-limit.ts';
 import { renewsContact } from '../../domain/change-protocol.ts';
 import type { Duty } from '../../domain/node.ts';
 import type { RootRun } from '../../domain/root-run.ts';
 import type { NodeLink, NodeStart, SeenNode } from '../../ports/node-link.ts';
-import type { Contact } from './contact.ts';
+import type { Contact } from './memory-freshness.ts';
 import type { NodeDuties } from './node-duties.ts';
 import type { FleetPorts, NodeWork } from './running-fleet.ts';
 import type { ShownChanges } from './shown-changes.ts';

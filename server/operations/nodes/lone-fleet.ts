@@ -1,7 +1,7 @@
 // A server with a store of its own: a fleet of one.
 
 import { duties, runOf } from '../../domain/node.ts';
-import type { Directory } from '../../ports/directory.ts';
+import type { Directory } from '../../ports/working-memory.ts';
 import { allDuties } from './node-duties.ts';
 import type { FleetPorts, FleetSelf, RunningFleet } from './running-fleet.ts';
 import { takeChanges } from './shown-changes.ts';

@@ -1,11 +1,11 @@
 // What an operator does about nodes: the servers that share this one's store.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { Actor } from '../../domain/actor.ts';
 import { type FleetNode, type NodeState, nodeSettings } from '../../domain/node.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { aboutService, recordEvent } from '../shared/record-event.ts';
-import type { NodeOperations } from './interface.ts';
+import type { NodeOperations } from './nodes-operations.ts';
 
 const kinds = { draining: 'node.drained', active: 'node.resumed', removed: 'node.removed' } as const;
 

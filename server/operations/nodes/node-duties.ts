@@ -6,8 +6,8 @@
 // late fails in its unit of work.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Clock } from '../../base/clock.ts';
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
+import type { Clock } from '../../base/time.ts';
 import { type Duty, duties } from '../../domain/node.ts';
 import type { Log } from '../../ports/log.ts';
 import type { DutyHold, DutyRow, NodeLink } from '../../ports/node-link.ts';

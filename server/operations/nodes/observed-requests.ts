@@ -3,12 +3,12 @@
 // ask about is reported as made and not confirmed.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { ChangeMark } from '../../domain/change-protocol.ts';
 import type { Changes } from '../../domain/changes.ts';
-import type { Directory } from '../../ports/directory.ts';
 import type { Fleet, Unconfirmed } from '../../ports/fleet.ts';
 import type { Store } from '../../ports/store.ts';
+import type { Directory } from '../../ports/working-memory.ts';
 import { type Acknowledgement, confirmed } from './acknowledgement.ts';
 import type { ShownChanges } from './shown-changes.ts';
 

@@ -6,11 +6,11 @@ import type { Unsound } from '../../domain/audit-finding.ts';
 import type { Changes } from '../../domain/changes.ts';
 import type { Duty } from '../../domain/node.ts';
 import type { RootRun } from '../../domain/root-run.ts';
-import type { Directory } from '../../ports/directory.ts';
 import type { Fleet } from '../../ports/fleet.ts';
 import type { SeenNode } from '../../ports/node-link.ts';
 import type { NodeState } from '../../ports/node-state.ts';
 import type { Ports } from '../../ports/ports.ts';
+import type { Directory } from '../../ports/working-memory.ts';
 import type { NodeDuties } from './node-duties.ts';
 
 export interface FleetSelf {

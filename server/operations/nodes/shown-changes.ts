@@ -3,14 +3,14 @@
 // numbers: so the id of the last change that is shown here is compared each time, and the id of a
 // change that was made here is looked for among those that are read.
 
-import { ServiceError } from '../../base/errors.ts';
-import { within } from '../../base/within.ts';
+import { ServiceError } from '../../base/service-error.ts';
+import { within } from '../../base/time-limit.ts';
 import { type ChangeMark, lostDifferences, type NodeView, standingOf } from '../../domain/change-protocol.ts';
 import { type Changes, mergeChanges } from '../../domain/changes.ts';
 import type { Differences } from '../../domain/difference.ts';
-import type { Directory } from '../../ports/directory.ts';
 import type { NodeLink } from '../../ports/node-link.ts';
 import type { Ports } from '../../ports/ports.ts';
+import type { Directory } from '../../ports/working-memory.ts';
 
 /** How long a change that was committed here may take to be shown here. */
 const reachMs = 5_000;

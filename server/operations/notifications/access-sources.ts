@@ -1,9 +1,9 @@
 // Who may do what: tokens that end, administrators that were created on the host, and rules of dual
 // control.
 
-import type { Clock } from '../../base/clock.ts';
-import { toRfc3339 } from '../../base/clock.ts';
 import { serviceTenantId } from '../../base/ids.ts';
+import type { Clock } from '../../base/time.ts';
+import { toRfc3339 } from '../../base/time.ts';
 import { mayApprove } from '../../domain/dual-control.ts';
 import { type Condition, dayMs, notificationKinds } from '../../domain/notification.ts';
 import { everyTenant } from '../../domain/tenant.ts';

@@ -1,8 +1,8 @@
 // What people are reminded of by age: tokens without an end, the backup of the whole service, and
 // the service's own keys.
 
-import { toRfc3339 } from '../../base/clock.ts';
 import { serviceTenantId } from '../../base/ids.ts';
+import { toRfc3339 } from '../../base/time.ts';
 import { auditKeyDays, type Condition, dayMs } from '../../domain/notification.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { HashKey } from '../../ports/key-ring.ts';

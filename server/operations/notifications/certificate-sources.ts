@@ -1,8 +1,8 @@
 // The certificates that this service serves, and those that a start has created.
 
-import type { Clock } from '../../base/clock.ts';
-import { toRfc3339 } from '../../base/clock.ts';
 import { serviceTenantId } from '../../base/ids.ts';
+import type { Clock } from '../../base/time.ts';
+import { toRfc3339 } from '../../base/time.ts';
 import type { AuditEvent } from '../../domain/audit-event.ts';
 import type { FleetNode } from '../../domain/node.ts';
 import { type Condition, certificateDays, dayMs } from '../../domain/notification.ts';

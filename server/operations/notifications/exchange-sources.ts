@@ -2,9 +2,9 @@
 // callers, which end.
 
 import { X509Certificate } from 'node:crypto';
-import type { Clock } from '../../base/clock.ts';
-import { toRfc3339 } from '../../base/clock.ts';
 import { isUnreadableMasterKey } from '../../base/master-keys.ts';
+import type { Clock } from '../../base/time.ts';
+import { toRfc3339 } from '../../base/time.ts';
 import {
   type Condition,
   credentialDays,

@@ -1,6 +1,6 @@
 // The inbox as people use it.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { TenantActor } from '../../domain/actor.ts';
 import { type Notification, notificationRow, placeOf, textOf } from '../../domain/notification.ts';
 import type { Page } from '../../domain/page.ts';
@@ -9,7 +9,7 @@ import { actsByRecovered } from '../access/recovered-tokens.ts';
 import { byId, pageOf } from '../shared/paging.ts';
 import { about, aboutService, recordEvent } from '../shared/record-event.ts';
 import type { NotificationDelivery } from './deliver.ts';
-import type { InboxItem, NotificationOperations } from './interface.ts';
+import type { InboxItem, NotificationOperations } from './notifications-operations.ts';
 
 const released = { acknowledgedAt: null, acknowledgedBy: null } as const;
 const harmCursor = ({ harmAt, id }: Notification): string => `${harmAt}.${id}`;

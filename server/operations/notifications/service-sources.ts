@@ -1,15 +1,15 @@
 // The service itself: its logs and their sinks, its root key and erasure runs, and the node that
 // looks.
 
-import { toRfc3339 } from '../../base/clock.ts';
 import { serviceTenantId } from '../../base/ids.ts';
+import { toRfc3339 } from '../../base/time.ts';
 import type { Condition, NotificationKind } from '../../domain/notification.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { LogState } from '../../ports/log.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { LogForwarding } from '../audit/forward-logs.ts';
 import { coveredUntil } from '../root/conclude-erasure.ts';
-import type { SetupOperations, StatusOperations } from '../service/interface.ts';
+import type { SetupOperations, StatusOperations } from '../service/service-operations.ts';
 import { hasAcceptedRisks, hasOldRootCopy } from '../service/setup-steps.ts';
 import { type Failing, failingOf, readToldHealth } from '../service/told-health.ts';
 import type { NotificationSource } from './watch.ts';

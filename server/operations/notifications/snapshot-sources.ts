@@ -1,13 +1,13 @@
 // What people are told about snapshots: there is none, the last one failed, it is old, or none was
 // opened with a recovery key.
 
-import type { Clock } from '../../base/clock.ts';
-import { toRfc3339 } from '../../base/clock.ts';
 import { serviceTenantId } from '../../base/ids.ts';
+import type { Clock } from '../../base/time.ts';
+import { toRfc3339 } from '../../base/time.ts';
 import { type Condition, dayMs } from '../../domain/notification.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { listSnapshots } from '../snapshots/erase-destroyed.ts';
-import { lastOpenedAt } from '../snapshots/opened.ts';
+import { lastOpenedAt } from '../snapshots/last-opening.ts';
 import type { NotificationSource } from './watch.ts';
 
 const snapshotDays = 7;

@@ -8,7 +8,7 @@
 
 import { canonicalJson } from '../../base/bytes.ts';
 import { newId } from '../../base/ids.ts';
-import { otherWork } from '../../base/other-work.ts';
+import { otherWork } from '../../base/next-turn.ts';
 import {
   type Condition,
   hasNewCause,

@@ -1,18 +1,18 @@
 // A new passkey, created by a user who is signed in.
 
 import { canonicalJson } from '../../base/bytes.ts';
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { IdentityProvider, PasskeyCredential, Passkeys } from '../../ports/identity.ts';
 import type { StoredFactor } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
-import { refuseOwnSecret } from '../access/provided.ts';
+import { refuseOwnSecret } from '../access/provider-managed-users.ts';
 import { checkName } from '../shared/names.ts';
 import { type Factors, newFactor } from './factors.ts';
-import type { PasskeyOperations } from './interface.ts';
 import { type PasskeyChallenges, readAnswer } from './passkey-challenges.ts';
+import type { PasskeyOperations } from './people-operations.ts';
 import { findSelf } from './profile.ts';
 import { requireRecent } from './recent-sign-in.ts';
-import type { Sessions } from './sessions.ts';
+import type { Sessions } from './session-secrets.ts';
 
 export type PasskeyPorts = Pick<Ports, 'store' | 'ring' | 'clock'> & {
   readonly passkeys: Passkeys;

@@ -1,7 +1,7 @@
 // One change of a user: by an administrator who may manage them, with its record. Sessions end when
 // what the user may do has changed.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { type Grant, lastingGrants } from '../../domain/access.ts';
 import type { TenantActor } from '../../domain/actor.ts';
 import type { UserView } from '../../domain/user.ts';
@@ -9,8 +9,9 @@ import type { StoredUser } from '../../ports/people.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { completeGrants, nameGrant } from '../access/grants.ts';
 import { checkName } from '../shared/names.ts';
-import type { UserOperations } from './interface.ts';
-import type { Sessions } from './sessions.ts';
+import type { UserOperations } from './people-operations.ts';
+import type { Sessions } from './session-secrets.ts';
+import { viewUser } from './shown-users.ts';
 import { endSessionsOf, recordUser, type UserPorts } from './user-records.ts';
 import {
   checkEmail,
@@ -26,7 +27,6 @@ import {
   requireLasting,
   requireSubjectRight,
 } from './user-rules.ts';
-import { viewUser } from './views.ts';
 
 export type ChangeUser = (
   actor: TenantActor,

@@ -3,7 +3,7 @@
 // changes nothing. Roles that the claim no longer gives are removed at once.
 
 import { canonicalJson } from '../../base/bytes.ts';
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { effectiveGrants, type Grant } from '../../domain/access.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { StoredAttempt, StoredSession, StoredUser } from '../../ports/people.ts';
@@ -11,7 +11,7 @@ import type { Repositories } from '../../ports/store.ts';
 import { nameGrant } from '../access/grants.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import type { Attempts } from './attempts.ts';
-import type { SignInOrigin } from './interface.ts';
+import type { SignInOrigin } from './people-operations.ts';
 
 /** How long claimed roles are kept: as long as a session may be unfinished. */
 const keptMs = 15 * 60_000;

@@ -1,19 +1,19 @@
 // Creates a user, who is invited to set a password unless the OpenID provider knows them.
 
-import { toRfc3339 } from '../../base/clock.ts';
-import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
+import { ServiceError } from '../../base/service-error.ts';
+import { toRfc3339 } from '../../base/time.ts';
 import { lastingGrants } from '../../domain/access.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import { foldUserName, isUserName } from '../../domain/user.ts';
 import type { StoredUser } from '../../ports/people.ts';
 import { completeGrants, nameGrant } from '../access/grants.ts';
 import { checkName } from '../shared/names.ts';
-import type { UserOperations } from './interface.ts';
 import { deliver, requireMailable } from './mail-invitation.ts';
+import type { UserOperations } from './people-operations.ts';
+import { viewUser } from './shown-users.ts';
 import { invite, recordUser, type UserPorts } from './user-records.ts';
 import { checkEmail, checkGrants, checkSubject, requireLasting, requireSubjectRight } from './user-rules.ts';
-import { viewUser } from './views.ts';
 
 export const createUser =
   (ports: UserPorts): UserOperations['create'] =>

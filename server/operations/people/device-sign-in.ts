@@ -12,11 +12,11 @@
 // restart, or at another node, it begins with the first interval.
 
 import { canonicalJson } from '../../base/bytes.ts';
-import { toRfc3339 } from '../../base/clock.ts';
-import { ServiceError } from '../../base/errors.ts';
 import { newId, serviceTenantId } from '../../base/ids.ts';
 import { LimitRefused } from '../../base/limit-refusals.ts';
 import { createOriginRates, pollRate } from '../../base/origin-rates.ts';
+import { ServiceError } from '../../base/service-error.ts';
+import { toRfc3339 } from '../../base/time.ts';
 import { effectiveGrants, type Grant } from '../../domain/access.ts';
 import type { TenantActor } from '../../domain/actor.ts';
 import { everyTenant } from '../../domain/tenant.ts';
@@ -27,13 +27,19 @@ import type { Repositories } from '../../ports/store.ts';
 import { looksLikeBearer } from '../access/bearer.ts';
 import { completeGrants, nameGrant } from '../access/grants.ts';
 import { createToken, findTokenByValue } from '../access/manage-tokens.ts';
-import { refuseLongToken } from '../access/provided.ts';
+import { refuseLongToken } from '../access/provider-managed-users.ts';
 import { about, aboutService, recordEvent } from '../shared/record-event.ts';
 import type { Attempts } from './attempts.ts';
-import type { DeviceAnswer, DeviceRequest, DeviceSignInOperations, SessionCaller, SignInOrigin } from './interface.ts';
+import type {
+  DeviceAnswer,
+  DeviceRequest,
+  DeviceSignInOperations,
+  SessionCaller,
+  SignInOrigin,
+} from './people-operations.ts';
 import { findSelf } from './profile.ts';
 import { requireRecent } from './recent-sign-in.ts';
-import { type Sessions, userActor } from './sessions.ts';
+import { type Sessions, userActor } from './session-secrets.ts';
 import { unknownPerson } from './sign-in.ts';
 
 const holdsMs = 10 * 60_000;

@@ -1,6 +1,6 @@
 // Sessions as users and administrators see them, and how they end them.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { faultOfGrants, type Grant } from '../../domain/access.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
@@ -10,8 +10,8 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { byId, pageOf } from '../shared/paging.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import type { SessionView } from './interface.ts';
-import { viewSession } from './views.ts';
+import type { SessionView } from './people-operations.ts';
+import { viewSession } from './shown-users.ts';
 
 /** 'forbidden' for a holder who may do more than could be given with `own`. */
 const requireGivable = async (

@@ -2,8 +2,8 @@
 // the new value of a session after two factors were verified. The kinds: one-time-passwords.ts,
 // recovery-codes.ts, passkeys.ts.
 
-import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { changesAnything } from '../../domain/sign-in.ts';
 import { hasSecondFactor, type UserView } from '../../domain/user.ts';
 import type { StoredFactor, StoredUser } from '../../ports/people.ts';
@@ -11,13 +11,13 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import type { ClaimedRoles } from './claimed-roles.ts';
-import type { FactorOperations, SessionCaller, SignInOrigin } from './interface.ts';
+import type { FactorOperations, SessionCaller, SignInOrigin } from './people-operations.ts';
 import { findSelf } from './profile.ts';
 import { requireRecent } from './recent-sign-in.ts';
-import type { Sessions } from './sessions.ts';
+import type { Sessions } from './session-secrets.ts';
+import { viewUser } from './shown-users.ts';
 import { holderOf } from './start-session.ts';
 import { removeFactor } from './user-records.ts';
-import { viewUser } from './views.ts';
 
 export type FactorPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'people'>;
 

@@ -1,7 +1,7 @@
 // Who a session is of, and what they may do: read from the store, for each request whose session is
 // not known in this process.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { Actor } from '../../domain/actor.ts';
 import { nextStep } from '../../domain/sign-in.ts';
 import { everyTenant } from '../../domain/tenant.ts';
@@ -10,7 +10,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { holderOfToken } from '../access/manage-tokens.ts';
 import type { ClaimedRoles } from './claimed-roles.ts';
-import type { SessionCaller } from './interface.ts';
+import type { SessionCaller } from './people-operations.ts';
 
 /** A session whose sign-in is not finished is valid for so long. */
 const unfinishedMs = 15 * 60_000;

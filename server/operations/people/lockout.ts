@@ -2,9 +2,9 @@
 // count as one. An attempt that succeeds is subtracted again. Users' names and addresses are stored
 // as a keyed hash only: a text typed as a name may be a password.
 
-import { toRfc3339 } from '../../base/clock.ts';
 import { LimitRefused } from '../../base/limit-refusals.ts';
 import { originsOf } from '../../base/origins.ts';
+import { toRfc3339 } from '../../base/time.ts';
 import { countFailure, type Failures, type LockoutKind } from '../../domain/sign-in.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';

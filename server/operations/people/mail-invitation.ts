@@ -5,13 +5,13 @@
 // TLS, and is in no log. Mails are few at a time; what fails is told to the administrator, who may
 // not have the link.
 
-import { toRfc3339 } from '../../base/clock.ts';
-import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
 import { ItemRefused } from '../../base/outside.ts';
+import { ServiceError } from '../../base/service-error.ts';
+import { toRfc3339 } from '../../base/time.ts';
 import type { InvitationDelivery } from '../../domain/user.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { DeliveredInvitation } from './interface.ts';
+import type { DeliveredInvitation } from './people-operations.ts';
 import type { Issued } from './user-records.ts';
 
 const mostAtOnce = 4;

@@ -2,8 +2,8 @@
 // once.
 
 import { canonicalJson } from '../../base/bytes.ts';
-import { ServiceError } from '../../base/errors.ts';
 import { serviceTenantId } from '../../base/ids.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import {
   encodeBase32,
   totpDigits,
@@ -12,15 +12,15 @@ import {
   totpSteps,
   truncateMac,
 } from '../../domain/one-time-password.ts';
+import { RecordOwner } from '../../ports/key-record.ts';
 import type { StoredFactor } from '../../ports/people.ts';
-import { RecordOwner } from '../../ports/records.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { checkName } from '../shared/names.ts';
 import { type FactorPorts, type Factors, newFactor } from './factors.ts';
-import type { FactorOperations } from './interface.ts';
+import type { FactorOperations } from './people-operations.ts';
 import { findSelf } from './profile.ts';
 import { requireRecent } from './recent-sign-in.ts';
-import type { Sessions } from './sessions.ts';
+import type { Sessions } from './session-secrets.ts';
 import { removeFactor } from './user-records.ts';
 
 const ownerOf = ({ id, userId, integrity }: Pick<StoredFactor, 'id' | 'userId' | 'integrity'>): RecordOwner =>

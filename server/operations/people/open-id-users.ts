@@ -1,8 +1,8 @@
 // Users of the OpenID provider, where a claim gives roles: added at their first sign-in, and
 // without roles once the provider gives none.
 
-import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { isName } from '../../domain/name.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import { foldUserName, isEmail, isUserName } from '../../domain/user.ts';
@@ -12,7 +12,7 @@ import type { Ports } from '../../ports/ports.ts';
 import { revokeTokensOf } from '../access/manage-tokens.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import { type ClaimedRoles, isOwnedOtherwise, openIdActor, setRoles } from './claimed-roles.ts';
-import type { SignInOrigin } from './interface.ts';
+import type { SignInOrigin } from './people-operations.ts';
 
 type UserPorts = Pick<Ports, 'store' | 'clock'>;
 

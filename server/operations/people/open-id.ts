@@ -3,7 +3,7 @@
 // an administrator has registered the subject.
 
 import { command } from '../../base/command-line.ts';
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { Grant } from '../../domain/access.ts';
 import { nextStep } from '../../domain/sign-in.ts';
 import type { IdentityProvider, OpenIdPerson } from '../../ports/identity.ts';
@@ -12,9 +12,9 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { Attempts } from './attempts.ts';
 import { type ClaimedRoles, isOwnedOtherwise, sameGrants, setRoles } from './claimed-roles.ts';
-import type { OpenIdOperations } from './interface.ts';
 import { addOpenIdUser, withdrawRoles } from './open-id-users.ts';
-import type { Sessions } from './sessions.ts';
+import type { OpenIdOperations } from './people-operations.ts';
+import type { Sessions } from './session-secrets.ts';
 import type { SignIn } from './sign-in.ts';
 
 const holdsMs = 10 * 60_000;

@@ -2,7 +2,7 @@
 // verifies its user, or the second factor after a password. A challenge is in the database until it
 // is answered, once.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import { foldUserName } from '../../domain/user.ts';
 import type { StoredFactor, StoredUser } from '../../ports/people.ts';
@@ -10,11 +10,11 @@ import type { Repositories } from '../../ports/store.ts';
 import { createAddPasskey, credentialOf, type PasskeyPorts, passkeysOf, requirePasskeys } from './add-passkey.ts';
 import type { Attempts } from './attempts.ts';
 import type { Factors } from './factors.ts';
-import type { PasskeyOperations, SessionCaller, SignInOrigin, StartedSession } from './interface.ts';
 import type { Lockout } from './lockout.ts';
 import { createPasskeyChallenges, readAnswer } from './passkey-challenges.ts';
+import type { PasskeyOperations, SessionCaller, SignInOrigin, StartedSession } from './people-operations.ts';
 import { findSelf } from './profile.ts';
-import type { Sessions } from './sessions.ts';
+import type { Sessions } from './session-secrets.ts';
 import type { SignIn } from './sign-in.ts';
 
 const doesNotHold = (): ServiceError =>

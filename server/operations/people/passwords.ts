@@ -1,6 +1,6 @@
 // Checks a new password: the domain's rules as an error of the service.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { faultOfPassword } from '../../domain/password.ts';
 
 /** 'validation', saying which rule it breaks. */

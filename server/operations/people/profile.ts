@@ -1,7 +1,7 @@
 // What people do with themselves.
 
-import { ServiceError } from '../../base/errors.ts';
 import { serviceTenantId } from '../../base/ids.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { effectiveGrants } from '../../domain/access.ts';
 import type { TenantActor } from '../../domain/actor.ts';
 import { everyTenant } from '../../domain/tenant.ts';
@@ -12,17 +12,17 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { completeGrants } from '../access/grants.ts';
 import { createToken, listTokens, revokeToken } from '../access/manage-tokens.ts';
-import { refuseLongToken, refuseOwnSecret } from '../access/provided.ts';
+import { refuseLongToken, refuseOwnSecret } from '../access/provider-managed-users.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import { sessionEnded } from './find-session.ts';
-import type { ProfileOperations, SessionCaller } from './interface.ts';
 import type { Lockout } from './lockout.ts';
 import { checkPassword } from './passwords.ts';
+import type { ProfileOperations, SessionCaller } from './people-operations.ts';
 import { requireRecent } from './recent-sign-in.ts';
-import type { Sessions } from './sessions.ts';
+import type { Sessions } from './session-secrets.ts';
+import { viewUser } from './shown-users.ts';
 import type { SignIn } from './sign-in.ts';
 import { holderOf } from './start-session.ts';
-import { viewUser } from './views.ts';
 
 /**
  * The user who signed in to a session. 'not-found' for a session of a token, also of a user's own

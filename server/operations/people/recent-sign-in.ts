@@ -2,11 +2,11 @@
 // because another person may be using an older session. A session keeps the time of its sign-in
 // under each new value.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { sessionEnded } from './find-session.ts';
-import type { SessionCaller } from './interface.ts';
+import type { SessionCaller } from './people-operations.ts';
 
 const recentMs = 15 * 60_000;
 

@@ -2,15 +2,15 @@
 // counts once.
 
 import { canonicalJson } from '../../base/bytes.ts';
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { encodeBase32, plainRecoveryCode } from '../../domain/one-time-password.ts';
 import { hasSecondFactor } from '../../domain/user.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import { type FactorPorts, newFactor } from './factors.ts';
-import type { FactorOperations } from './interface.ts';
+import type { FactorOperations } from './people-operations.ts';
 import { findSelf } from './profile.ts';
 import { requireRecent } from './recent-sign-in.ts';
-import type { Sessions } from './sessions.ts';
+import type { Sessions } from './session-secrets.ts';
 
 const recoveryCodes = 10;
 

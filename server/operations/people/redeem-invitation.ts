@@ -1,12 +1,12 @@
 // An invitation and a password to come: the user gets the password, and a session.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import { looksLikeBearer } from '../access/bearer.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import type { SignInOperations } from './interface.ts';
 import { checkPassword } from './passwords.ts';
-import { type Sessions, userActor } from './sessions.ts';
+import type { SignInOperations } from './people-operations.ts';
+import { type Sessions, userActor } from './session-secrets.ts';
 import type { SignIn, SignInPorts } from './sign-in.ts';
 import { holderOf } from './start-session.ts';
 

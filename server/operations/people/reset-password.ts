@@ -1,13 +1,13 @@
 // Takes a user's password away and invites the user to set a new one.
 
-import { toRfc3339 } from '../../base/clock.ts';
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
+import { toRfc3339 } from '../../base/time.ts';
 import type { StoredUser } from '../../ports/people.ts';
 import { revokeTokensOf } from '../access/manage-tokens.ts';
-import { refuseOwnSecret } from '../access/provided.ts';
+import { refuseOwnSecret } from '../access/provider-managed-users.ts';
 import type { ChangeUser } from './change-user.ts';
-import type { UserOperations } from './interface.ts';
 import { deliver, requireMailable } from './mail-invitation.ts';
+import type { UserOperations } from './people-operations.ts';
 import { endSessionsOf, invite, recordUser, type UserPorts } from './user-records.ts';
 import { findNamingVault, refuseLast, refuseNamedApprover, refuseOneself, requireLasting } from './user-rules.ts';
 

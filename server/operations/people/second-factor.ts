@@ -2,17 +2,17 @@
 // their own.
 
 import { canonicalJson } from '../../base/bytes.ts';
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { foldUserName } from '../../domain/user.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import type { FactorPorts, Factors } from './factors.ts';
-import type { SessionCaller, SignInOrigin, StartedSession } from './interface.ts';
 import type { Lockout } from './lockout.ts';
 import type { OneTimePasswords } from './one-time-passwords.ts';
+import type { SessionCaller, SignInOrigin, StartedSession } from './people-operations.ts';
 import { findSelf } from './profile.ts';
 import type { RecoveryCodes } from './recovery-codes.ts';
-import type { Sessions } from './sessions.ts';
+import type { Sessions } from './session-secrets.ts';
 import type { SignIn } from './sign-in.ts';
 
 /** Takes one of the two, which the caller wipes. */

@@ -1,11 +1,11 @@
 // A user's name and password. A user who is not there costs the same work and gets the same answer
 // as one whose password is another.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { foldUserName } from '../../domain/user.ts';
 import type { StoredUser } from '../../ports/people.ts';
-import type { SignInOperations } from './interface.ts';
 import type { Lockout } from './lockout.ts';
+import type { SignInOperations } from './people-operations.ts';
 import type { SignIn, SignInPorts } from './sign-in.ts';
 
 /** Why the audit log says that it was refused. The caller is told none of it. */

@@ -1,18 +1,18 @@
 // The end of every sign-in: a user who has proved their identity gets a session, and a refused one
 // is recorded. The ways: sign-in-by-password.ts, redeem-invitation.ts, passkeys.ts, open-id.ts.
 
-import { toRfc3339 } from '../../base/clock.ts';
-import { ServiceError } from '../../base/errors.ts';
 import { serviceTenantId } from '../../base/ids.ts';
+import { ServiceError } from '../../base/service-error.ts';
+import { toRfc3339 } from '../../base/time.ts';
 import type { Actor } from '../../domain/actor.ts';
 import { nextStep, type SignInMethod } from '../../domain/sign-in.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { StoredUser } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
-import type { SignInOrigin, StartedSession } from './interface.ts';
 import type { Attempt } from './lockout.ts';
-import { type Sessions, userActor } from './sessions.ts';
+import type { SignInOrigin, StartedSession } from './people-operations.ts';
+import { type Sessions, userActor } from './session-secrets.ts';
 import { holderOf } from './start-session.ts';
 
 export type SignInPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'passwords' | 'people' | 'meter'>;

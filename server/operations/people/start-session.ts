@@ -7,7 +7,7 @@ import type { StoredSession, StoredUser } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import type { SignInOrigin } from './interface.ts';
+import type { SignInOrigin } from './people-operations.ts';
 
 /** A user as the holder of a session. */
 export const holderOf = ({ id, name, tenantId }: Pick<StoredUser, 'id' | 'name' | 'tenantId'>) =>

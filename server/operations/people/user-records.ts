@@ -5,13 +5,13 @@ import { serviceTenantId } from '../../base/ids.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { AuditDetails, AuditKind } from '../../domain/audit-event.ts';
 import type { IdentityProvider } from '../../ports/identity.ts';
+import type { RecordAddress } from '../../ports/key-record.ts';
 import type { StoredFactor, StoredUser } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { RecordAddress } from '../../ports/records.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { makeBearer } from '../access/bearer.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import type { Invitation } from './interface.ts';
+import type { Invitation } from './people-operations.ts';
 
 export type UserPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'people' | 'identity' | 'mailer' | 'log'> & {
   readonly provider: IdentityProvider | undefined;

@@ -2,7 +2,7 @@
 // otherwise a person who resets passwords could act as any user.
 
 import { command } from '../../base/command-line.ts';
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { faultOfGrants, type Grant, isAllowed, lastingGrants } from '../../domain/access.ts';
 import type { Actor, TenantActor } from '../../domain/actor.ts';
 import { everyTenant, type TenantScope } from '../../domain/tenant.ts';

@@ -7,10 +7,11 @@ import type { StoredUser } from '../../ports/people.ts';
 import { byId, pageOf } from '../shared/paging.ts';
 import { createChangeUser, updateUser } from './change-user.ts';
 import { createUser } from './create-user.ts';
-import type { UserOperations } from './interface.ts';
 import { failuresKey } from './lockout.ts';
+import type { UserOperations } from './people-operations.ts';
 import { resetPassword } from './reset-password.ts';
-import type { Sessions } from './sessions.ts';
+import type { Sessions } from './session-secrets.ts';
+import { viewUser } from './shown-users.ts';
 import { endSessionsOf, recordUser, removeFactorsOf, type UserPorts, withoutPerson } from './user-records.ts';
 import {
   findNamingVault,
@@ -20,7 +21,6 @@ import {
   refuseOneself,
   requireLasting,
 } from './user-rules.ts';
-import { viewUser } from './views.ts';
 
 export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperations => {
   const { store, ring } = ports;

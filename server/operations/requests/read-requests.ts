@@ -1,15 +1,15 @@
 // The request log: search, export, and the way from a CloudTrail event to our record of it.
 
-import { ServiceError } from '../../base/errors.ts';
 import { isId, serviceTenantId } from '../../base/ids.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { findKmsRequestIds } from '../../domain/cloud-trail.ts';
 import { largestPageSize } from '../../domain/page.ts';
 import type { RequestFilter } from '../../domain/request-log.ts';
 import { everyTenant, type TenantScope } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { checkSequenceCursor, limitOf } from '../shared/paging.ts';
-import type { LoggedRequest, RequestOperations } from './interface.ts';
 import { verifyRequests } from './request-minutes.ts';
+import type { LoggedRequest, RequestOperations } from './requests-operations.ts';
 
 /**
  * Our request ids begin with the time at which they were made; their record is written when the

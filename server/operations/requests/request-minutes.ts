@@ -3,8 +3,6 @@
 // (base/request-minutes.ts), and how many requests could not be recorded. Records that come later
 // still get parts of their own. And the comparison of the log with all that.
 
-import { toRfc3339 } from '../../base/clock.ts';
-import { ServiceError } from '../../base/errors.ts';
 import { newId, serviceTenantId } from '../../base/ids.ts';
 import {
   compareRequests,
@@ -19,6 +17,8 @@ import {
   type RequestHash,
   type RequestLogVerdict,
 } from '../../base/request-minutes.ts';
+import { ServiceError } from '../../base/service-error.ts';
+import { toRfc3339 } from '../../base/time.ts';
 import { serviceActor } from '../../domain/actor.ts';
 import type { AuditEvent, AuditKind } from '../../domain/audit-event.ts';
 import { everyTenant } from '../../domain/tenant.ts';

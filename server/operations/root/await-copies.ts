@@ -5,7 +5,7 @@
 // files), an operator states how far they may lag.
 
 import { canonicalJson } from '../../base/bytes.ts';
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { Actor } from '../../domain/actor.ts';
 import { awaitedCopies } from '../../domain/root-run.ts';
 import type { LogPosition, NodeLink } from '../../ports/node-link.ts';

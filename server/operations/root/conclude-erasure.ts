@@ -3,7 +3,7 @@
 // row: one that is missing, or was changed from outside, may be a copy of any key, so nothing is
 // concluded before it is repaired or destroyed (docs/decisions/0042-deletion-proofs.md).
 
-import { otherWork } from '../../base/other-work.ts';
+import { otherWork } from '../../base/next-turn.ts';
 import type { OutsideCopy } from '../../domain/copies.ts';
 import { type Key, originalOf } from '../../domain/key.ts';
 import { everyTenant, type Tenant } from '../../domain/tenant.ts';

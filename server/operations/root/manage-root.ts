@@ -2,13 +2,13 @@
 // setting in the store, so that it is done though the service ends in between; the erasure run does
 // it.
 
-import { ServiceError } from '../../base/errors.ts';
 import { serviceTenantId } from '../../base/ids.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { rotationSetting } from '../../domain/changes.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { newestBackup } from '../copies/take-receipts.ts';
 import { releaseCopy } from './await-copies.ts';
-import type { RootOperations } from './interface.ts';
+import type { RootOperations } from './root-operations.ts';
 
 export const manageRoot = ({
   store,

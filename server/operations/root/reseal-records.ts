@@ -4,11 +4,11 @@
 // is. A record that was put back under a destroyed key is wiped, so that the run does not carry it
 // on.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { serviceActor } from '../../domain/actor.ts';
 import type { ErasureBlockers } from '../../ports/erasure.ts';
+import type { RecordClass, RecordPosition, StoredRecord } from '../../ports/key-record.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { RecordClass, RecordPosition, StoredRecord } from '../../ports/records.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { keyOwner } from '../keys/key-records.ts';
 import { about, recordEvent } from '../shared/record-event.ts';

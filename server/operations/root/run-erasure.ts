@@ -5,19 +5,19 @@
 // any point is finished by running it again. Until the old root key is overwritten, both open.
 //
 // Callers do not wait for it: it writes in short background units, and a caller's unit of work goes
-// first (store/writer.ts). When it runs: schedule-erasure.ts.
+// first (adapters/store/transactions/commit-writer.ts). When it runs: schedule-erasure.ts.
 
-import { toRfc3339 } from '../../base/clock.ts';
-import { ServiceError } from '../../base/errors.ts';
 import { newId, serviceTenantId } from '../../base/ids.ts';
+import { ServiceError } from '../../base/service-error.ts';
+import { toRfc3339 } from '../../base/time.ts';
 import { type Actor, serviceActor } from '../../domain/actor.ts';
 import { rotationSetting } from '../../domain/changes.ts';
 import type { OutsideCopy } from '../../domain/copies.ts';
 import type { Key } from '../../domain/key.ts';
 import type { Snapshot } from '../../domain/snapshot.ts';
 import type { ErasureBlockers } from '../../ports/erasure.ts';
+import type { RecordPosition } from '../../ports/key-record.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { RecordPosition } from '../../ports/records.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { filesLeft } from '../copies/copies-of.ts';
 import { destroyedKeys, endedValues, ever } from '../keys/destruction-time.ts';

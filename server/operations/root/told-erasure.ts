@@ -6,7 +6,7 @@ import { canonicalJson } from '../../base/bytes.ts';
 import { runOf } from '../../domain/node.ts';
 import type { ErasureBlockers, ErasureState } from '../../ports/erasure.ts';
 import type { Fleet } from '../../ports/fleet.ts';
-import { type RecordClass, recordClasses } from '../../ports/records.ts';
+import { type RecordClass, recordClasses } from '../../ports/key-record.ts';
 import type { Store } from '../../ports/store.ts';
 
 const setting = 'erasure-state';

@@ -3,11 +3,11 @@
 // its address wait longer. Requests from the service's own host never wait for other addresses, so
 // outsiders cannot keep the service sealed.
 
-import type { Clock } from '../../base/clock.ts';
-import { ServiceError } from '../../base/errors.ts';
 import { createFairQueue, QueueFull } from '../../base/fair-queue.ts';
 import { LimitRefused } from '../../base/limit-refusals.ts';
 import { isLocal, originsOf } from '../../base/origins.ts';
+import { ServiceError } from '../../base/service-error.ts';
+import type { Clock } from '../../base/time.ts';
 import type { Log } from '../../ports/log.ts';
 import type { RootProvider } from '../../ports/root-provider.ts';
 

@@ -1,8 +1,8 @@
 // Runbooks with an application's own values, and runs of them: started, completed step by step,
 // finished. Every completed step is audited under the application, in one transaction with itself.
 
-import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { TenantActor } from '../../domain/actor.ts';
 import { openSteps, type RunbookRun } from '../../domain/runbook-run.ts';
 import {
@@ -19,7 +19,7 @@ import type { Repositories } from '../../ports/store.ts';
 import { showApplication, showGroup } from '../shared/find.ts';
 import { byId, pageOf } from '../shared/paging.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import type { RunbookOperations, RunbookVariant } from './interface.ts';
+import type { RunbookOperations, RunbookVariant } from './runbooks-operations.ts';
 
 type Reads = Pick<Repositories, 'runbookRuns' | 'applications'>;
 

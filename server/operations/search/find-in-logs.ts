@@ -2,9 +2,9 @@
 // which request, on what.
 
 import { isId } from '../../base/ids.ts';
-import type { Found } from '../../domain/search.ts';
+import type { Found } from '../../domain/search-terms.ts';
 import { everyTenant, type TenantScope } from '../../domain/tenant.ts';
-import type { TermKind } from '../../ports/search.ts';
+import type { TermKind } from '../../ports/search-index.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { looksLikeId, one, type Sight, type Some } from './sight.ts';
 

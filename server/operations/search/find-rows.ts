@@ -1,9 +1,9 @@
 // Rows that are found one by one, because they are few or have an id only.
 
 import { isId } from '../../base/ids.ts';
-import { type Found, isFoundBy, type SearchKind, termsOf, termsOfId } from '../../domain/search.ts';
+import { type Found, isFoundBy, type SearchKind, termsOf, termsOfId } from '../../domain/search-terms.ts';
 import { everyTenant } from '../../domain/tenant.ts';
-import type { TermKind } from '../../ports/search.ts';
+import type { TermKind } from '../../ports/search-index.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { one, type Sight, type Some } from './sight.ts';
 

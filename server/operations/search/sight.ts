@@ -1,6 +1,6 @@
 // What a search sees: where it looks, for what, and how much of it.
 
-import type { Found } from '../../domain/search.ts';
+import type { Found } from '../../domain/search-terms.ts';
 import type { TenantScope } from '../../domain/tenant.ts';
 
 export interface Sight {

@@ -7,10 +7,10 @@
 // of the node, and settings with which the database may lose what it confirms: they make the node
 // degraded, and every node tells the one that notifies (told-health.ts).
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { NodeState } from '../../ports/node-state.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { Health, HealthCheck, StatusOperations } from './interface.ts';
+import type { Health, HealthCheck, StatusOperations } from './service-operations.ts';
 
 const keepGoodMs = 10_000;
 const keepBadMs = 2_000;

@@ -2,9 +2,9 @@
 // once a minute by the node that has the duty, so that it outlasts restarts and is the same on all
 // nodes. Time that passes is the host's uptime, also while the service is stopped.
 
-import { toRfc3339 } from '../../base/clock.ts';
-import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
+import { ServiceError } from '../../base/service-error.ts';
+import { toRfc3339 } from '../../base/time.ts';
 import { type Actor, serviceActor } from '../../domain/actor.ts';
 import { type DeadlineClock, startAt, tick } from '../../domain/deadline-clock.ts';
 import { everyTenant } from '../../domain/tenant.ts';

@@ -4,8 +4,8 @@
 // its place. Later starts find them and change nothing. Several nodes may start at the same time:
 // each decides in the unit of work that creates.
 
-import { ServiceError } from '../../base/errors.ts';
 import { serviceTenantId } from '../../base/ids.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { acrossTenants, serviceActor } from '../../domain/actor.ts';
 import type { DecisionName } from '../../domain/decisions.ts';
 import { everyTenant } from '../../domain/tenant.ts';

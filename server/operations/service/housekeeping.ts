@@ -2,8 +2,8 @@
 // second, old rows are removed, the audit log gets its checkpoints, and health is checked, so that
 // the XKS front's answer is fresh without other callers.
 
-import { ServiceError } from '../../base/errors.ts';
-import { otherWork } from '../../base/other-work.ts';
+import { otherWork } from '../../base/next-turn.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { Fleet } from '../../ports/fleet.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { XksRequestRecord } from '../../ports/xks-directory.ts';

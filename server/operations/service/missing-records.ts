@@ -9,7 +9,7 @@ import { leafHash, nodeHash, rootHash, type SubtreeHash } from '../../base/merkl
 import type { AuditSinkSource } from '../../ports/log-sink.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { auditOrigin } from '../audit/audit-origin.ts';
-import type { MissingRecord, MissingRecords } from './interface.ts';
+import type { MissingRecord, MissingRecords } from './service-operations.ts';
 
 const mostListed = 1_000;
 /** Hashes that are kept for the comparison: 32 bytes each. */

@@ -3,9 +3,9 @@
 // database may have tokens that were revoked since: so the confirmation needs a code that only
 // those know who have the service's host, next to the permission.
 
-import { type Clock, toRfc3339 } from '../../base/clock.ts';
-import { ServiceError } from '../../base/errors.ts';
 import { LimitRefused } from '../../base/limit-refusals.ts';
+import { ServiceError } from '../../base/service-error.ts';
+import { type Clock, toRfc3339 } from '../../base/time.ts';
 import type { AuditFinding, Unsound } from '../../domain/audit-finding.ts';
 import type { Differences } from '../../domain/difference.ts';
 import type { CryptoCore } from '../../ports/crypto-core.ts';
@@ -13,9 +13,9 @@ import type { Log } from '../../ports/log.ts';
 import type { NodeState } from '../../ports/node-state.ts';
 import type { Store } from '../../ports/store.ts';
 import { expectedOf, sizeOf } from '../audit/compare-log.ts';
-import type { DoubtedLog } from '../audit/doubted-log.ts';
+import type { DoubtedLog } from '../audit/quarantine-question.ts';
 import type { AuditSealer } from '../audit/seal-audit-log.ts';
-import type { QuarantineOperations, QuarantineState } from './interface.ts';
+import type { QuarantineOperations, QuarantineState } from './service-operations.ts';
 
 const mostGuesses = 10;
 /** How often a new code takes the place of one that was guessed at too often. */

@@ -27,8 +27,8 @@ import type { TelemetryState } from '../../ports/telemetry.ts';
 import { newestBackup } from '../copies/take-receipts.ts';
 import { coveredUntil } from '../root/conclude-erasure.ts';
 import { listSnapshots } from '../snapshots/erase-destroyed.ts';
-import { lastOpenedAt } from '../snapshots/opened.ts';
-import type { Health } from './interface.ts';
+import { lastOpenedAt } from '../snapshots/last-opening.ts';
+import type { Health } from './service-operations.ts';
 
 export interface MetricsSources {
   readonly health: () => Promise<Health>;

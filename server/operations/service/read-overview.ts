@@ -6,7 +6,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { XksLatency } from '../requests/xks-latency.ts';
 import { showEndpoint } from '../shared/find.ts';
 import { byId, each, fewAtOnce } from '../shared/paging.ts';
-import type { OverviewOperations } from './interface.ts';
+import type { OverviewOperations } from './service-operations.ts';
 
 export const readOverview = (
   { store }: Pick<Ports, 'store'>,

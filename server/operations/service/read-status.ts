@@ -2,7 +2,7 @@
 
 import type { Ports } from '../../ports/ports.ts';
 import { coveredUntil } from '../root/conclude-erasure.ts';
-import type { StatusOperations } from './interface.ts';
+import type { StatusOperations } from './service-operations.ts';
 
 export const readStatus =
   ({

@@ -1,7 +1,7 @@
 // Backups of the whole service, which `dke backup create` makes on this host: the service names the
 // recipients and signs. The receipt of the command is taken by operations/copies/take-receipts.ts.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { backupClosingText } from '../../domain/service-backup.ts';
 import type { BackupAuthority } from '../../ports/backup-authority.ts';
 import type { Ports } from '../../ports/ports.ts';

@@ -2,9 +2,9 @@
 // and continued by any administrator. What is not there is not done: of the rest, it is only
 // recorded that a person has accepted the risk.
 
-import { toRfc3339 } from '../../base/clock.ts';
 import { command } from '../../base/command-line.ts';
-import { otherWork } from '../../base/other-work.ts';
+import { otherWork } from '../../base/next-turn.ts';
+import { toRfc3339 } from '../../base/time.ts';
 import { largestPageSize } from '../../domain/page.ts';
 import { type ConfirmedStep, confirmableSteps, type SetupStep, type SetupStepName } from '../../domain/setup.ts';
 import { everyTenant } from '../../domain/tenant.ts';
@@ -15,8 +15,8 @@ import type { LogForwarding } from '../audit/forward-logs.ts';
 import { newestBackup } from '../copies/take-receipts.ts';
 import { byId, mostAtOnce, pageOf } from '../shared/paging.ts';
 import { aboutService, recordEvent } from '../shared/record-event.ts';
-import { firstOpenedAt } from '../snapshots/opened.ts';
-import type { SetupOperations } from './interface.ts';
+import { firstOpenedAt } from '../snapshots/last-opening.ts';
+import type { SetupOperations } from './service-operations.ts';
 
 const settingOf = (step: ConfirmedStep): string => `setup:${step}`;
 type Word = NonNullable<SetupStep['confirmed']> & { readonly rootEpoch?: number };

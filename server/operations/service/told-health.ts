@@ -7,7 +7,7 @@ import { nodeSettings } from '../../domain/node.ts';
 import type { LogState } from '../../ports/log.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
-import type { Health } from './interface.ts';
+import type { Health } from './service-operations.ts';
 
 /** Why each failing check fails, by its name. */
 export type Failing = Readonly<Record<string, string>>;

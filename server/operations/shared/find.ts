@@ -5,7 +5,7 @@
 // ('key-tampered'), because its state, rule or owner is not known. `show…` answers the row as it is
 // stored, for people: it says that it was changed.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { Endpoint } from '../../domain/endpoint.ts';
 import type { Key } from '../../domain/key.ts';
 import { largestPageSize } from '../../domain/page.ts';

@@ -5,7 +5,7 @@
 // Nothing from outside reaches it. The text of a failure is that of the log, cut to a length, and
 // only those who may see the state of the whole platform are shown it.
 
-import type { Clock } from '../../base/clock.ts';
+import type { Clock } from '../../base/time.ts';
 import type { Duty } from '../../domain/node.ts';
 
 const longestMessage = 300;

@@ -2,8 +2,8 @@
 // shares its label with no other key of the group. Other keys may share one: the halves of a pair
 // do, and programs keep the old and the new key under one label when they rotate.
 
-import { ServiceError } from '../../base/errors.ts';
 import { isMasterKeyLabel, isUnreadableMasterKey } from '../../base/master-keys.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { ObjectClass, TdeApplication } from '../../domain/tde.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { StoredObject } from '../../ports/tde-repositories.ts';

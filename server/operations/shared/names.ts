@@ -1,6 +1,6 @@
 // Names that people give (domain/name.ts), and those of token objects, which are labels.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { textOfLabel } from '../../domain/label.ts';
 import { isName } from '../../domain/name.ts';
 

@@ -1,8 +1,8 @@
 // Cursors: reading one row more than the limit shows whether there is a next page. Rows are read in
 // steps; other requests are answered between them.
 
-import { ServiceError } from '../../base/errors.ts';
-import { otherWork } from '../../base/other-work.ts';
+import { otherWork } from '../../base/next-turn.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { defaultPageSize, largestPageSize, type Page, type PageRequest } from '../../domain/page.ts';
 import type { Window } from '../../ports/window.ts';
 

@@ -7,7 +7,7 @@
 // the first one may itself have ended what the condition asks for, as a sign-out does.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { Repositories, Store } from '../../ports/store.ts';
 
 export interface PreconditionOperations {

@@ -2,8 +2,8 @@
 // ciphertext, tag (16), AES-256-GCM with the id of the object as additional data. Whose the content
 // key is: operations/tde/object-content.ts.
 
-import { ServiceError } from '../../base/errors.ts';
 import { idBytes } from '../../base/ids.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
 import type { Ports } from '../../ports/ports.ts';
 

@@ -1,7 +1,7 @@
 // The name of a vault is unique among the live vaults of its tenant, whether a user gives it or it
 // follows the name of a group.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { TenantActor } from '../../domain/actor.ts';
 import type { Sound, Vault } from '../../domain/vault.ts';
 import type { Repositories } from '../../ports/store.ts';

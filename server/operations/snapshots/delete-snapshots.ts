@@ -1,6 +1,6 @@
 // Snapshots are deleted, for some days in a way that can be undone, and then purged.
 
-import { toRfc3339 } from '../../base/clock.ts';
+import { toRfc3339 } from '../../base/time.ts';
 import type { Actor, TenantActor } from '../../domain/actor.ts';
 import type { Snapshot } from '../../domain/snapshot.ts';
 import { everyTenant, type TenantScope } from '../../domain/tenant.ts';

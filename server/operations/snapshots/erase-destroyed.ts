@@ -2,8 +2,8 @@
 // service cannot open them, but each key is there under a key of its own, which is overwritten in
 // place. Part of the erasure run: no key is unrecoverable before it is done.
 
-import { ServiceError } from '../../base/errors.ts';
 import { serviceTenantId } from '../../base/ids.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { Actor } from '../../domain/actor.ts';
 import { type FleetNode, runOf } from '../../domain/node.ts';
 import type { Snapshot } from '../../domain/snapshot.ts';

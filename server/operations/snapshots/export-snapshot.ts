@@ -1,8 +1,8 @@
 // Gives out the file of a snapshot, under the rules of all vaults of its tenant: any of their keys
 // may be in it.
 
-import { toRfc3339 } from '../../base/clock.ts';
 import { newId } from '../../base/ids.ts';
+import { toRfc3339 } from '../../base/time.ts';
 import { type Actor, inTenant } from '../../domain/actor.ts';
 import { newOutsideCopy } from '../../domain/copies.ts';
 import type { Ports } from '../../ports/ports.ts';

@@ -1,6 +1,6 @@
 // One snapshot, in one of the states in which something can be done with it, with its file.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { Snapshot, SnapshotState } from '../../domain/snapshot.ts';
 import { everyTenant, type TenantScope } from '../../domain/tenant.ts';
 import type { SnapshotArchive } from '../../ports/snapshot-archive.ts';

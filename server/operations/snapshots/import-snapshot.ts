@@ -1,8 +1,8 @@
 // Takes in the file of a snapshot. What is destroyed here is erased from it at once.
 
 import { parseVerifierKey, publicKeyOf } from '../../base/checkpoint.ts';
-import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { Snapshot } from '../../domain/snapshot.ts';
 import type { Ports } from '../../ports/ports.ts';

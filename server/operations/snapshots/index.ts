@@ -1,20 +1,20 @@
 // Snapshots, put together.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Approvals } from '../approvals/governed-operation.ts';
 import { findDefaultTenant } from '../shared/find.ts';
 import type { JobBoard } from '../shared/job-board.ts';
 import { findSnapshot } from './find-snapshot.ts';
-import type { SnapshotFolder } from './folder.ts';
-import type { SnapshotOperations } from './interface.ts';
 import { makeSnapshot } from './make-snapshot.ts';
 import { manageSnapshots } from './manage-snapshots.ts';
 import { createOpenings } from './openings.ts';
 import { restoreSnapshot } from './restore-snapshot.ts';
 import { type SnapshotSchedule, scheduleSnapshots, type Timetable } from './schedule-snapshots.ts';
+import type { SnapshotFolder } from './snapshot-folder.ts';
 import type { SnapshotSettings } from './snapshot-settings.ts';
+import type { SnapshotOperations } from './snapshots-operations.ts';
 import { verifySnapshot } from './verify-snapshot.ts';
 
 export interface Snapshots {

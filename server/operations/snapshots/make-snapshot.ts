@@ -3,15 +3,15 @@
 // could open the file again.
 
 import { verifierKey } from '../../base/checkpoint.ts';
-import { toRfc3339 } from '../../base/clock.ts';
-import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
-import { otherWork } from '../../base/other-work.ts';
+import { otherWork } from '../../base/next-turn.ts';
+import { ServiceError } from '../../base/service-error.ts';
+import { toRfc3339 } from '../../base/time.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { Snapshot, SnapshotOrigin } from '../../domain/snapshot.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
+import type { OwnedRecord } from '../../ports/key-record.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { OwnedRecord } from '../../ports/records.ts';
 import type { SnapshotMaterial, SnapshotWriter } from '../../ports/snapshot-archive.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { TenantRow, TenantTable } from '../../ports/tenant-rows.ts';

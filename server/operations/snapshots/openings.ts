@@ -4,13 +4,13 @@
 // used: the answer may reach another node, or this one after a restart.
 
 import { canonicalJson, parseBase64 } from '../../base/bytes.ts';
-import { ServiceError } from '../../base/errors.ts';
 import { newId, serviceTenantId } from '../../base/ids.ts';
 import { openingContext } from '../../base/recovery-key.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
+import { type OwnedRecord, RecordOwner } from '../../ports/key-record.ts';
 import type { Ports } from '../../ports/ports.ts';
-import { type OwnedRecord, RecordOwner } from '../../ports/records.ts';
 import type { StoredOpening } from '../../ports/snapshots.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { about, recordEvent } from '../shared/record-event.ts';

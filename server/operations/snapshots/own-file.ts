@@ -8,7 +8,7 @@
 // such record: they count as own while the key that signed them is the present one.
 
 import { parseVerifierKey, publicKeyOf, verifyLogNote } from '../../base/checkpoint.ts';
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { AuditEvent } from '../../domain/audit-event.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { SnapshotClosing } from '../../ports/snapshot-archive.ts';

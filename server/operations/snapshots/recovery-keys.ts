@@ -3,9 +3,9 @@
 
 import { parseBase64, toBase64 } from '../../base/bytes.ts';
 import { command } from '../../base/command-line.ts';
-import { ServiceError } from '../../base/errors.ts';
 import { serviceTenantId } from '../../base/ids.ts';
 import { parseRecoveryKey, type RecoveryPublicKey, recoveryKeyId } from '../../base/recovery-key.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { type Actor, inTenant } from '../../domain/actor.ts';
 import type { ListedRecoveryKey, RecoveryKey } from '../../domain/snapshot.ts';
 import type { Ports } from '../../ports/ports.ts';
@@ -14,8 +14,8 @@ import { type Approvals, secondIfAny } from '../approvals/governed-operation.ts'
 import { checkName } from '../shared/names.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import { listSnapshots } from './erase-destroyed.ts';
-import type { RecoveryKeyOperations } from './interface.ts';
 import type { SnapshotSettings } from './snapshot-settings.ts';
+import type { RecoveryKeyOperations } from './snapshots-operations.ts';
 
 type NewRecoveryKey = { readonly name: string; readonly publicKey: string };
 

@@ -5,8 +5,8 @@
 // restored.
 
 import { contentDigest } from '../../base/content-digest.ts';
-import { ServiceError } from '../../base/errors.ts';
-import type { OwnedRecord, RecordClass, RecordOwner } from '../../ports/records.ts';
+import { ServiceError } from '../../base/service-error.ts';
+import type { OwnedRecord, RecordClass, RecordOwner } from '../../ports/key-record.ts';
 import type { SnapshotRow } from '../../ports/snapshot-archive.ts';
 import type { TenantRow, TenantTable } from '../../ports/tenant-rows.ts';
 import { keyOwner } from '../keys/key-records.ts';

@@ -3,7 +3,7 @@
 // whose name another one gets has a private name until its own comes. A row whose own does not come
 // is not in the snapshot and got the name since: the file does not take the name away again.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { SnapshotRow } from '../../ports/snapshot-archive.ts';
 import type { CarriedTable, TenantRow } from '../../ports/tenant-rows.ts';
 import type { RunningRestore } from './running-restore.ts';

@@ -2,9 +2,9 @@
 // since is taken away. What was destroyed stays destroyed, whatever the snapshot says: a key that
 // is a tombstone here, and one that was erased from the file.
 
-import { ServiceError } from '../../base/errors.ts';
 import { isId } from '../../base/ids.ts';
-import { otherWork } from '../../base/other-work.ts';
+import { otherWork } from '../../base/next-turn.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { SnapshotItem, SnapshotRow } from '../../ports/snapshot-archive.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { Activated, CarriedTable, TenantRows, TenantTable } from '../../ports/tenant-rows.ts';

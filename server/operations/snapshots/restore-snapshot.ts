@@ -3,9 +3,9 @@
 
 import { hash } from 'node:crypto';
 import { canonicalJson } from '../../base/bytes.ts';
-import { toRfc3339 } from '../../base/clock.ts';
-import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
+import { ServiceError } from '../../base/service-error.ts';
+import { toRfc3339 } from '../../base/time.ts';
 import { type Actor, inTenant } from '../../domain/actor.ts';
 import type { ApprovalRule } from '../../domain/approval.ts';
 import type { Snapshot } from '../../domain/snapshot.ts';
@@ -22,7 +22,7 @@ import { byId, each, fewAtOnce } from '../shared/paging.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import { checkTenantName, createTenantIn, newTenant as makeTenant } from '../tenants/create-tenant.ts';
 import { findSnapshot } from './find-snapshot.ts';
-import { rememberOpened } from './opened.ts';
+import { rememberOpened } from './last-opening.ts';
 import { isOwnFile, requireTrusted } from './own-file.ts';
 import { type RestoreOutcome, restoreRows } from './restore-rows.ts';
 import type { RestoreTarget, RestorePorts as RunningPorts } from './running-restore.ts';

@@ -2,8 +2,8 @@
 // happens to those that are here. What was destroyed stays destroyed.
 
 import { contentDigest } from '../../base/content-digest.ts';
-import { ServiceError } from '../../base/errors.ts';
 import { idBytes } from '../../base/ids.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { SnapshotRow } from '../../ports/snapshot-archive.ts';
 import { type CarriedTable, differIn, same, type TenantRow, type TenantTable } from '../../ports/tenant-rows.ts';
 import { nameFromLabel } from '../shared/names.ts';

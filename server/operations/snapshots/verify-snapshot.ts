@@ -3,9 +3,9 @@
 // in a copy of the tables. So "valid" means restorable. The result is stored with the snapshot.
 
 import { parseVerifierKey, publicKeyOf } from '../../base/checkpoint.ts';
-import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
-import { otherWork } from '../../base/other-work.ts';
+import { otherWork } from '../../base/next-turn.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { Snapshot, Verification } from '../../domain/snapshot.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
@@ -16,7 +16,7 @@ import { about, recordEvent } from '../shared/record-event.ts';
 import { createTenantIn, newTenant } from '../tenants/create-tenant.ts';
 import { eraseUnits } from './erase-destroyed.ts';
 import { findSnapshot } from './find-snapshot.ts';
-import { rememberOpened } from './opened.ts';
+import { rememberOpened } from './last-opening.ts';
 import { restoreRows } from './restore-rows.ts';
 
 type VerifyPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'archive' | 'clock' | 'exclusion' | 'log'>;

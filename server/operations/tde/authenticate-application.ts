@@ -7,12 +7,12 @@
 
 import { createHash } from 'node:crypto';
 import { command } from '../../base/command-line.ts';
-import { ServiceError } from '../../base/errors.ts';
 import { createNetworks, type Networks } from '../../base/networks.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { appIdPattern, type TdeApplication } from '../../domain/tde.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { looksLikeBearer } from '../access/bearer.ts';
-import type { CallerFacts, TdeOperations } from './interface.ts';
+import type { CallerFacts, TdeOperations } from './tde-operations.ts';
 
 const body = /-----BEGIN CERTIFICATE-----([^-]+)-----END CERTIFICATE-----/;
 /** SHA-256 fingerprint of a PEM certificate, written like X509Certificate.fingerprint256. */

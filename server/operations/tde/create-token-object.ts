@@ -4,8 +4,8 @@
 // own, whose record is sealed like any key.
 
 import { parseBase64, toBase64 } from '../../base/bytes.ts';
-import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { type KeyAlgorithm, newKey } from '../../domain/key.ts';
 import { isVaultOpen } from '../../domain/key-policy.ts';
 import type { TdeGroup } from '../../domain/tde.ts';
@@ -19,12 +19,12 @@ import { findApplication, findGroup, findTenant, findVault } from '../shared/fin
 import { requireFreeLabel, requireReadable } from '../shared/labels.ts';
 import { nameFromLabel } from '../shared/names.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import { requireRsaSize } from './compatibility.ts';
-import type { NewTokenObject, TdeCaller, TdeOperations } from './interface.ts';
+import { findCarriedOut, writeOnce, writeOneOnce } from './carry-out-once.ts';
 import { sealContent } from './object-content.ts';
-import { findCarriedOut, writeOnce, writeOneOnce } from './once.ts';
 import { openSealed, recipientChanged } from './open-sealed.ts';
+import { requireRsaSize } from './require-switch.ts';
 import { inTurn } from './slow-work.ts';
+import type { NewTokenObject, TdeCaller, TdeOperations } from './tde-operations.ts';
 import { instanceDetails, show } from './visibility.ts';
 
 export type CreatePorts = Pick<Ports, 'store' | 'core' | 'ring' | 'directory' | 'clock'>;

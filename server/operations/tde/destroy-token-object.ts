@@ -1,14 +1,14 @@
 // Destroys a token object of the caller's own permanently: a key through `destroyKey` (both copies,
 // audit, erasure run), a value by overwriting it and its content key's record.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { StoredObject } from '../../ports/tde-repositories.ts';
 import { type DestroyedBy, destroyKey } from '../keys/destroy-master-key.ts';
 import { destructionTime } from '../keys/destruction-time.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import type { TdeCaller, TdeOperations } from './interface.ts';
+import type { TdeCaller, TdeOperations } from './tde-operations.ts';
 import { findVisible, instanceDetails, recordDenial, requireOwner } from './visibility.ts';
 
 /** The instance that asked, as the record of a key's destruction has it. */

@@ -4,11 +4,11 @@
 // single request would be refused, the object is left out, and the agent asks for it alone, which
 // tells why and is recorded.
 
-import { ServiceError } from '../../base/errors.ts';
-import { otherWork } from '../../base/other-work.ts';
-import type { LoadedObject } from '../../ports/directory.ts';
-import type { TdeCaller, TdeOperations } from './interface.ts';
+import { otherWork } from '../../base/next-turn.ts';
+import { ServiceError } from '../../base/service-error.ts';
+import type { LoadedObject } from '../../ports/working-memory.ts';
 import { readContent } from './object-content.ts';
+import type { TdeCaller, TdeOperations } from './tde-operations.ts';
 import { type UsePorts, usesAdmitted } from './token-key-pipeline.ts';
 import { isVisible } from './visibility.ts';
 

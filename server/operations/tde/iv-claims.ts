@@ -3,10 +3,10 @@
 // memory, which uses of other applications' keys leave alone.
 
 import { createHash } from 'node:crypto';
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { AeadParameters, CipherParameters, CryptoCore } from '../../ports/crypto-core.ts';
-import type { Directory } from '../../ports/directory.ts';
-import type { PartOfMessage } from './interface.ts';
+import type { Directory } from '../../ports/working-memory.ts';
+import type { PartOfMessage } from './tde-operations.ts';
 
 const nothing = new Uint8Array(0);
 const digestOf = (head: string, aad: Uint8Array, input: Uint8Array): Buffer =>

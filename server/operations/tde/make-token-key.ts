@@ -2,13 +2,12 @@
 // They stay on the token, or go to the agent that asked, sealed to its ephemeral key (HPKE, RFC
 // 9180), and the audit log says so.
 
-import { ServiceError } from '../../base/errors.ts';
 import { mayHaveLength } from '../../base/key-rules.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { type Described, misfitOf, type Prescription } from '../../domain/key-custody.ts';
 import type { TokenMechanism } from '../../domain/token-mechanisms.ts';
 import type { DeriveParameters, KeyRef, UnwrappedKind, WrapParameters } from '../../ports/crypto-core.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import { requireRsaSize } from './compatibility.ts';
 import {
   aesLengths,
   type CreatePorts,
@@ -20,7 +19,8 @@ import {
   pairAlgorithm,
   storeKey,
 } from './create-token-object.ts';
-import type { KeyDestination, MadeKey, TdeOperations } from './interface.ts';
+import { requireRsaSize } from './require-switch.ts';
+import type { KeyDestination, MadeKey, TdeOperations } from './tde-operations.ts';
 import {
   type Commit,
   Denied,

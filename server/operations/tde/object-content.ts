@@ -4,10 +4,10 @@
 // without (docs/decisions/0054-values-under-the-code.md). Values of earlier versions have no digest
 // until their row is written again, and share their content key with those that they had before.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
+import { type OwnedRecord, RecordOwner, recordAttributes } from '../../ports/key-record.ts';
 import type { Ports } from '../../ports/ports.ts';
-import { type OwnedRecord, RecordOwner, recordAttributes } from '../../ports/records.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { StoredObject } from '../../ports/tde-repositories.ts';
 import { decryptContent, encryptContent } from '../shared/sealed-content.ts';

@@ -2,12 +2,12 @@
 // opened inside the addon: their values are never in this process's JavaScript. The recipient ends
 // with the KEK that it follows from, so that no later copy of the store opens a recorded message.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { KeyRef, UnwrappedKind } from '../../ports/crypto-core.ts';
 import type { SealedKey } from '../../ports/key-ring.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { TdeCaller } from './interface.ts';
 import { inTurn } from './slow-work.ts';
+import type { TdeCaller } from './tde-operations.ts';
 
 /**
  * The key, which the caller releases; null when its recipient no longer exists.

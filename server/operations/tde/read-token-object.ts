@@ -2,12 +2,12 @@
 // everything.
 
 import { parseBase64 } from '../../base/bytes.ts';
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import type { SealTo, TdeOperations } from './interface.ts';
 import { handleBytes } from './make-token-key.ts';
 import { readContent } from './object-content.ts';
+import type { SealTo, TdeOperations } from './tde-operations.ts';
 import { admittedUses, type TokenKeyUseRow, tokenKeyUse, type UsePorts } from './token-key-pipeline.ts';
 import { findVisible, instanceDetails, recordDenial, recordSearchElsewhere, show } from './visibility.ts';
 

@@ -1,12 +1,12 @@
 // The first use of a master key after it was soft-deleted puts its vault copy back from the sealed
 // copy.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { Key } from '../../domain/key.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { keyOwner } from '../keys/key-records.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import type { TdeCaller } from './interface.ts';
+import type { TdeCaller } from './tde-operations.ts';
 import { instanceDetails } from './visibility.ts';
 
 /** Once for each deletion. */

@@ -6,7 +6,7 @@
 
 import { createFairQueue, QueueFull } from '../../base/fair-queue.ts';
 import { LimitRefused } from '../../base/limit-refusals.ts';
-import type { TdeCaller } from './interface.ts';
+import type { TdeCaller } from './tde-operations.ts';
 
 /** An RSA key above this many bits takes longer than 5 ms for a private operation. */
 const mostRsaBitsAtOnce = 3072;

@@ -17,19 +17,19 @@
 // (reimport-vault-copy.ts). A use costs no store access when its keys are in the directory's cache
 // and nothing is recorded.
 
-import { ServiceError, type ServiceErrorCode } from '../../base/errors.ts';
+import { ServiceError, type ServiceErrorCode } from '../../base/service-error.ts';
 import type { Key, KeyUsage } from '../../domain/key.ts';
 import { refusalOfState, refusalOfTokenKey, type TokenKeyRefusal, type TokenKeyUse } from '../../domain/key-policy.ts';
 import { repeatMs } from '../../domain/tde.ts';
 import type { TokenMechanism } from '../../domain/token-mechanisms.ts';
 import type { WrapParameters } from '../../ports/crypto-core.ts';
-import type { LoadedObject, OpenedObject } from '../../ports/directory.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
-import { requireRsaSize } from './compatibility.ts';
-import type { TdeCaller } from './interface.ts';
+import type { LoadedObject, OpenedObject } from '../../ports/working-memory.ts';
 import { reimportVaultCopy } from './reimport-vault-copy.ts';
+import { requireRsaSize } from './require-switch.ts';
 import { inTurn, isSlowPrivateKey } from './slow-work.ts';
+import type { TdeCaller } from './tde-operations.ts';
 import { findVisible, isVisible, recordDenial, requireOwner, requireStillMember } from './visibility.ts';
 
 export type UsePorts = Pick<Ports, 'store' | 'core' | 'ring' | 'directory' | 'usage' | 'clock' | 'log'>;

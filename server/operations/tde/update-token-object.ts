@@ -4,7 +4,7 @@
 // a key that was outside once is never again as good as one that was not.
 
 import { parseBase64 } from '../../base/bytes.ts';
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { KeyUsage } from '../../domain/key.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { StoredObject } from '../../ports/tde-repositories.ts';
@@ -12,9 +12,9 @@ import { destructionTime } from '../keys/destruction-time.ts';
 import { requireFreeLabel, requireReadable } from '../shared/labels.ts';
 import { nameFromLabel } from '../shared/names.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import type { TdeOperations, TokenObjectChange } from './interface.ts';
+import { writeOneOnce } from './carry-out-once.ts';
 import { replaceContent } from './object-content.ts';
-import { writeOneOnce } from './once.ts';
+import type { TdeOperations, TokenObjectChange } from './tde-operations.ts';
 import { findVisible, instanceDetails, requireOwner, show } from './visibility.ts';
 
 const isSame = (a: readonly KeyUsage[], b: readonly KeyUsage[]): boolean =>

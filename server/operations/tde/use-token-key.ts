@@ -2,7 +2,7 @@
 // a row; what every use checks is in token-key-pipeline.ts.
 
 import { digestLengths } from '../../base/digests.ts';
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { KeyUsage } from '../../domain/key.ts';
 import type { TokenMechanism } from '../../domain/token-mechanisms.ts';
 import type {
@@ -14,9 +14,9 @@ import type {
   SignatureParameters,
 } from '../../ports/crypto-core.ts';
 import type { MessageSeal } from '../../ports/key-ring.ts';
-import { requireSwitch } from './compatibility.ts';
-import type { PartOfMessage, TdeCaller, TdeOperations } from './interface.ts';
 import { createIvClaims } from './iv-claims.ts';
+import { requireSwitch } from './require-switch.ts';
+import type { PartOfMessage, TdeCaller, TdeOperations } from './tde-operations.ts';
 import {
   checkUse,
   isSlowKey,

@@ -1,13 +1,13 @@
 // Which token objects an application sees: those of its group. It owns those it made; only the
 // owner changes or destroys.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { AuditValue } from '../../domain/audit-event.ts';
-import type { LoadedObject } from '../../ports/directory.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { StoredObject } from '../../ports/tde-repositories.ts';
+import type { LoadedObject } from '../../ports/working-memory.ts';
 import { nameFromLabel } from '../shared/names.ts';
-import type { TdeCaller, VisibleObject } from './interface.ts';
+import type { TdeCaller, VisibleObject } from './tde-operations.ts';
 
 export const isVisible = (caller: TdeCaller, object: StoredObject): boolean =>
   object.groupId === caller.application.groupId && object.tenantId === caller.application.tenantId;

@@ -3,12 +3,12 @@
 // out, what it created is destroyed: its handle was never returned. Another process of the database
 // may have found it by its label and used it; then data may depend on it, and it stays.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { destroyKeyIn } from '../keys/destroy-master-key.ts';
+import { withdrawOnce } from './carry-out-once.ts';
 import { destroyedBy, destroyValueIn } from './destroy-token-object.ts';
-import type { TdeOperations } from './interface.ts';
-import { withdrawOnce } from './once.ts';
+import type { TdeOperations } from './tde-operations.ts';
 
 export const withdrawRequest = (
   ports: Pick<Ports, 'store' | 'directory' | 'clock' | 'erasure' | 'usage'>,

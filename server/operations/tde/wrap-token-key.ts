@@ -4,16 +4,16 @@
 // before the wrapped bytes leave, and from then on it never decrypts (Clulow 2003; Bortolozzo and
 // others 2010). The mark takes something from the key forever, so only the key's owner has it set.
 
-import { isShortRsa } from '../../base/compatibility.ts';
-import { ServiceError } from '../../base/errors.ts';
+import { isShortRsa } from '../../base/compatibility-switches.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import { type Described, misfitOf } from '../../domain/key-custody.ts';
 import type { KeyRef, WrapParameters } from '../../ports/crypto-core.ts';
-import type { LoadedObject } from '../../ports/directory.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { StoredObject } from '../../ports/tde-repositories.ts';
+import type { LoadedObject } from '../../ports/working-memory.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import type { KeyToWrap, TdeCaller, TdeOperations } from './interface.ts';
 import { openSealed, recipientChanged } from './open-sealed.ts';
+import type { KeyToWrap, TdeCaller, TdeOperations } from './tde-operations.ts';
 import { Denied, type TokenKeyUseRow, tokenKeyUse, type UsePorts, wrapMechanism } from './token-key-pipeline.ts';
 import { instanceDetails, recordDenial } from './visibility.ts';
 

@@ -2,8 +2,8 @@
 // is not touched: the directory asks the tenant's state with every request, so one row stops it all
 // and one row brings it all back, open sessions too. Leaves out the purge: purge-tenant.ts.
 
-import { toRfc3339 } from '../../base/clock.ts';
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
+import { toRfc3339 } from '../../base/time.ts';
 import { type Actor, inTenant, type TenantActor } from '../../domain/actor.ts';
 import type { AuditValue } from '../../domain/audit-event.ts';
 import { nextTenantState, type Tenant, type TenantEvent } from '../../domain/tenant.ts';
@@ -15,7 +15,7 @@ import { defaultTenantSetting, findTenant, vaultsOf } from '../shared/find.ts';
 import { byId, each } from '../shared/paging.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import { checkTenantName } from './create-tenant.ts';
-import type { TenantOperations } from './interface.ts';
+import type { TenantOperations } from './tenants-operations.ts';
 
 const kinds = {
   rename: 'tenant.renamed',

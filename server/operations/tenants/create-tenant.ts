@@ -1,8 +1,8 @@
 // Creates a tenant with its KEK. `createTenantIn` is the step within a transaction that the caller
 // has opened: first start, restore.
 
-import { ServiceError } from '../../base/errors.ts';
 import { isId, newId } from '../../base/ids.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { Tenant } from '../../domain/tenant.ts';
 import type { RestoreRing } from '../../ports/key-ring.ts';
@@ -10,7 +10,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { checkName } from '../shared/names.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import type { TenantOperations } from './interface.ts';
+import type { TenantOperations } from './tenants-operations.ts';
 
 /**
  * A tenant is named where an id could stand as well: a name that looks like one would hide the

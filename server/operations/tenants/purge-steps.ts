@@ -1,9 +1,9 @@
 // What a purge clears after the crypto-erase, a step for each table whose declaration says so
-// (store/tables/table.ts). Each step is complete in itself, changes little at a time, and finds
-// what is left when it runs again. The content of a tampered row does not count: it ends like any
-// other.
+// (adapters/store/schema/tables/table.ts). Each step is complete in itself, changes little at a
+// time, and finds what is left when it runs again. The content of a tampered row does not count: it
+// ends like any other.
 
-import { toRfc3339 } from '../../base/clock.ts';
+import { toRfc3339 } from '../../base/time.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { Key } from '../../domain/key.ts';
 import { largestPageSize } from '../../domain/page.ts';

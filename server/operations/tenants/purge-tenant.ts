@@ -4,9 +4,9 @@
 // tombstones, records and credentials go. The erasure run that follows makes old pages, logs and
 // backups worthless too. Tombstones of keys and of the tenant stay forever.
 
-import { toRfc3339 } from '../../base/clock.ts';
-import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
+import { ServiceError } from '../../base/service-error.ts';
+import { toRfc3339 } from '../../base/time.ts';
 import { type Actor, inTenant, serviceActor } from '../../domain/actor.ts';
 import type { AuditDetails } from '../../domain/audit-event.ts';
 import type { Tenant } from '../../domain/tenant.ts';
@@ -18,8 +18,8 @@ import { retainStoredKeys } from '../keys/forget-unstored-keys.ts';
 import { findTenant, showTenant } from '../shared/find.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import { contentsOf, planForTenant, stateAfter } from './change-tenant.ts';
-import type { TenantOperations } from './interface.ts';
 import { clearingSteps, type PurgePorts } from './purge-steps.ts';
+import type { TenantOperations } from './tenants-operations.ts';
 
 type RetentionPorts = PurgePorts & Pick<Ports, 'deadlines'>;
 

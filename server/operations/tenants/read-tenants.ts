@@ -3,7 +3,7 @@
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { findDefaultTenant, showTenant } from '../shared/find.ts';
-import type { TenantOperations } from './interface.ts';
+import type { TenantOperations } from './tenants-operations.ts';
 
 export const readTenants = ({ store }: Pick<Ports, 'store'>): Pick<TenantOperations, 'list' | 'get' | 'default'> => ({
   list: async ({ reach }) =>

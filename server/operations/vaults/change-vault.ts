@@ -2,7 +2,7 @@
 // deleted vault stays deleted, and lists do not show its keys again: under dual control others must
 // agree to that.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { TenantActor } from '../../domain/actor.ts';
 import type { Vault, VaultState } from '../../domain/vault.ts';
 import type { Ports } from '../../ports/ports.ts';
@@ -12,7 +12,7 @@ import { findKeyUse, lastUse } from '../keys/key-use.ts';
 import { findVault } from '../shared/find.ts';
 import { byId, each, fewAtOnce } from '../shared/paging.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import type { VaultOperations } from './interface.ts';
+import type { VaultOperations } from './vaults-operations.ts';
 
 const kinds = {
   enabled: 'vault.enabled',

@@ -6,7 +6,7 @@ import type { Ports } from '../../ports/ports.ts';
 import { checkName } from '../shared/names.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import { requireFreeVaultName } from '../shared/vault-names.ts';
-import type { VaultOperations } from './interface.ts';
+import type { VaultOperations } from './vaults-operations.ts';
 
 export const createVault =
   ({ store, directory, clock }: Pick<Ports, 'store' | 'directory' | 'clock'>): VaultOperations['create'] =>

@@ -4,9 +4,9 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Approvals } from '../approvals/governed-operation.ts';
 import { changeVault, deleteVault, setVaultProfile } from './change-vault.ts';
 import { createVault } from './create-vault.ts';
-import type { VaultOperations } from './interface.ts';
 import { readVaults } from './read-vaults.ts';
 import { renameVault } from './rename-vault.ts';
+import type { VaultOperations } from './vaults-operations.ts';
 
 export const createVaultOperations = (ports: Ports, approvals: Approvals): VaultOperations => ({
   ...readVaults(ports),

@@ -1,7 +1,7 @@
 // Renames a vault. Keys are created by the name of their vault, and approvers know it by its name:
 // under dual control, others must agree to another name as to another rule.
 
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/service-error.ts';
 import type { Sound, Vault } from '../../domain/vault.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
@@ -9,7 +9,7 @@ import type { Approvals } from '../approvals/governed-operation.ts';
 import { findVault } from '../shared/find.ts';
 import { checkName } from '../shared/names.ts';
 import { renameVaultIn, requireNewVaultName } from '../shared/vault-names.ts';
-import type { VaultOperations } from './interface.ts';
+import type { VaultOperations } from './vaults-operations.ts';
 
 const findRenameable = async (
   from: Repositories,

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "cryptoki.h"
+#include "message/cryptoki.h"
 
 enum { MEBI = 1 << 20, LONGEST = 5 * MEBI + 321, SPARE = 64, TAG = 16, AEAD_DECRYPT_FAILED = 0x42 };
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "cryptoki.h"
+#include "message/cryptoki.h"
 
 static CK_FUNCTION_LIST *p11;
 static CK_SESSION_HANDLE session;

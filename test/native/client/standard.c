@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "cryptoki.h"
+#include "message/cryptoki.h"
 
 static CK_FUNCTION_LIST_3_2 *p11;
 

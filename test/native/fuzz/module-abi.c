@@ -17,8 +17,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "call.h"
-#include "gen/numbers.h"
+#include "call/call.h"
+#include "message/gen/numbers.h"
 
 enum { CALLS_MAX = 24, BLOCKS_MAX = 4096, DEPTH_MAX = 10, FIRST_HANDLE = 17 };
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codec.h"
+#include "message/argument_codec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static const CK_ATTRIBUTE_TYPE types[] = {CKA_LABEL, CKA_TOKEN, CKA_VALUE_LEN, CKA_START_DATE, CKA_ALLOWED_MECHANISMS};

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "last_cause.h"
-#include "settings.h"
+#include "host/last_cause.h"
+#include "host/settings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static struct settings settings;

@@ -9,11 +9,11 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "large.h"
-#include "peer.h"
-#include "process.h"
-#include "transport.h"
 #include "../tests.h"
+#include "call/large_data.h"
+#include "connection/transport.h"
+#include "host/process.h"
+#include "peer.h"
 
 static struct peer peer;
 

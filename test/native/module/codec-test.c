@@ -1,9 +1,9 @@
 /* Buffers and the encoding of arguments, byte by byte. */
 #include <string.h>
 
-#include "codec.h"
-#include "settings.h"
 #include "../tests.h"
+#include "host/settings.h"
+#include "message/argument_codec.h"
 
 static struct buffer buffer;
 

@@ -2,10 +2,10 @@
  * Inits that are held back until their operation follows: when that is done, and that no one can
  * see it (PROTOCOL.md).
  */
-#include "codec.h"
-#include "peer.h"
-#include "process.h"
 #include "../tests.h"
+#include "host/process.h"
+#include "message/argument_codec.h"
+#include "peer.h"
 
 enum { SESSION_KEY = CODEC_FIRST_SESSION_OBJECT + 5, OTHER_KEY, TOKEN_KEY = 5 };
 

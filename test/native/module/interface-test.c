@@ -2,10 +2,10 @@
  * Function lists and interfaces: the order of the standard's lists (pkcs11f.h of 2.40, 3.0 and
  * 3.2), repeated here and by hand, because callers go by position.
  */
-#include "last_cause.h"
-#include "peer.h"
-#include "vendor.h"
 #include "../tests.h"
+#include "host/last_cause.h"
+#include "peer.h"
+#include "entry/vendor.h"
 
 typedef void (*function)(void);
 #define F(name) (function) name

@@ -19,12 +19,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "descriptor.h"
-#include "lane.h"
-#include "process.h"
-#include "spinning.h"
-#include "transport.h"
 #include "../tests.h"
+#include "connection/lane.h"
+#include "connection/spinning.h"
+#include "connection/transport.h"
+#include "host/descriptor.h"
+#include "host/process.h"
 
 enum { SIZE = 16384 };
 

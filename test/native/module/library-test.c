@@ -18,9 +18,9 @@
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 
-#include "peer.h"
-#include "process.h"
 #include "../tests.h"
+#include "host/process.h"
+#include "peer.h"
 
 static char folder[64];
 static char built[PATH_MAX]; /* the folder of the built library */

@@ -22,8 +22,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "buffer.h"
-#include "cryptoki.h"
+#include "message/buffer.h"
+#include "message/cryptoki.h"
 
 struct peer {
   char folder[64];

@@ -9,9 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "descriptor.h"
-#include "process.h"
 #include "../tests.h"
+#include "host/descriptor.h"
+#include "host/process.h"
 
 TEST(has_a_number_that_stays) {
   const pid_t own = process_id();

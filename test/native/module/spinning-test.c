@@ -2,8 +2,8 @@
  * When the library spins for its answers and when it sleeps: the verdict of a trial, by what calls
  * took each way.
  */
-#include "spinning.h"
 #include "../tests.h"
+#include "connection/spinning.h"
 
 enum { TRIAL = SPINNING_PHASES * (SPINNING_FIRST + SPINNING_CALLS) };
 

@@ -13,11 +13,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "descriptor.h"
-#include "process.h"
-#include "transport.h"
-#include "wire.h"
 #include "../tests.h"
+#include "connection/transport.h"
+#include "connection/wire.h"
+#include "host/descriptor.h"
+#include "host/process.h"
 
 enum {
   LARGE = 600 * 1024, /* more than both directions of a socket hold */

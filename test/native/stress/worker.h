@@ -6,7 +6,7 @@
 #ifndef DKE_STRESS_WORKER_H
 #define DKE_STRESS_WORKER_H
 
-#include <cryptoki.h>
+#include <message/cryptoki.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>

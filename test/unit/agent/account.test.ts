@@ -1,6 +1,6 @@
 // What the processes of one user may have in the agent together, and that it is each user's own.
 import { describe, expect, test } from 'vitest';
-import { Accounts, defaultLimits, parseLimits } from '../../../provider/client/account.ts';
+import { Accounts, defaultLimits, parseLimits } from '../../../provider/agent/sessions/user-limits.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import { CKO } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';

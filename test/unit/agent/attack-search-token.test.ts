@@ -12,13 +12,13 @@
 import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { CoreError } from '../../../addon/core.ts';
-import { Application } from '../../../provider/client/application.ts';
-import { handlers } from '../../../provider/client/dispatch.ts';
+import { Application } from '../../../provider/agent/sessions/application.ts';
+import { handlers } from '../../../provider/agent/threads/dispatch.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import type { CallName, Input } from '../../../provider/schema/calls.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
 import { CryptokiError, type Mechanism } from '../../../provider/schema/types.ts';
-import { ServiceError } from '../../../server/base/errors.ts';
+import { ServiceError } from '../../../server/base/service-error.ts';
 import { type InProcessAgent, room, startInProcess } from '../../support/in-process-agent.ts';
 import fc from '../../support/property.ts';
 import { aesRows, clear, hkdfWith, iv, mech, wrappings } from '../../support/session-calls.ts';

@@ -8,8 +8,8 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CoreError, core } from '../../../addon/core.ts';
-import { Application } from '../../../provider/client/application.ts';
-import { handlers } from '../../../provider/client/dispatch.ts';
+import { Application } from '../../../provider/agent/sessions/application.ts';
+import { handlers } from '../../../provider/agent/threads/dispatch.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import type { CallName, Input } from '../../../provider/schema/calls.ts';
 import { CKD, CKG_IV } from '../../../provider/schema/constants.ts';

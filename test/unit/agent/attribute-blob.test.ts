@@ -1,7 +1,7 @@
 // The agent's own attributes, as the service keeps them: format 1 is forever.
 
 import { describe, expect, test } from 'vitest';
-import { decodeAttributes, encodeAttributes } from '../../../provider/client/attribute-blob.ts';
+import { decodeAttributes, encodeAttributes } from '../../../provider/agent/objects/attribute-blob.ts';
 import type { AttributeValue } from '../../../provider/schema/types.ts';
 import fc from '../../support/property.ts';
 

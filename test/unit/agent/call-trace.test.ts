@@ -1,6 +1,6 @@
 // The lines of a debug trace: what they tell of a call, and what they never do.
 import { expect, test } from 'vitest';
-import { callText, callWitness } from '../../../provider/client/call-trace.ts';
+import { callText, callWitness } from '../../../provider/agent/threads/call-trace.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import { type CallName, calls } from '../../../provider/schema/calls.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';

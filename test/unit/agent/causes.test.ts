@@ -1,12 +1,12 @@
 // The causes of the provider’s log: each with its line and its return value, held together with
 // errors.ts.
 import { describe, expect, test } from 'vitest';
-import { causeOfCode, ToldError, tell, tellNoAnswer, tellRefused } from '../../../provider/client/causes.ts';
-import { returnValueFor } from '../../../provider/client/errors.ts';
+import { causeOfCode, ToldError, tell, tellNoAnswer, tellRefused } from '../../../provider/agent/causes.ts';
+import { returnValueFor } from '../../../provider/agent/return-values.ts';
 import type { CallName } from '../../../provider/schema/calls.ts';
 import { type CauseRow, causeNames, causes, returnValuesOf } from '../../../provider/schema/causes.ts';
 import { returnValueName } from '../../../provider/schema/return-values.ts';
-import { ServiceError, serviceErrorCodes } from '../../../server/base/errors.ts';
+import { ServiceError, serviceErrorCodes } from '../../../server/base/service-error.ts';
 
 const calls: readonly CallName[] = [
   'C_GetAttributeValue',

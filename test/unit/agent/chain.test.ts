@@ -3,8 +3,8 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { CipherParameters, Direction } from '../../../addon/core.ts';
-import { Chain } from '../../../provider/client/operations/chain.ts';
-import { isChained } from '../../../provider/client/operations/cipher-lengths.ts';
+import { Chain } from '../../../provider/agent/operations/chain.ts';
+import { isChained } from '../../../provider/agent/operations/cipher-lengths.ts';
 import fc from '../../support/property.ts';
 
 const key = Buffer.alloc(32, 7);

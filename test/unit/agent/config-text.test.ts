@@ -1,8 +1,8 @@
 // A fuzz target: whatever a pkcs11.toml says, it is a configuration within the bounds of its
 // fields, or a ConfigError without the credential.
 import { expect, test } from 'vitest';
-import { ConfigError, logLevels, parseConfig } from '../../../provider/client/config.ts';
-import { ownUser } from '../../../provider/client/user-files.ts';
+import { ConfigError, logLevels, parseConfig } from '../../../provider/agent/settings/config.ts';
+import { ownUser } from '../../../provider/agent/settings/user-files.ts';
 
 const guid = '3f0a7c52-aaaa-4bbb-8ccc-1234567890ab';
 const fields = [

@@ -18,9 +18,9 @@ import {
 import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
-import { ConfigError, loadConfig, parseConfig, readConfig } from '../../../provider/client/config.ts';
-import { TlsContexts, TlsFiles } from '../../../provider/client/tls.ts';
-import { type FileUser, ownUser, UnsuitableFile, UserFiles } from '../../../provider/client/user-files.ts';
+import { TlsContexts, TlsFiles } from '../../../provider/agent/service/tls.ts';
+import { ConfigError, loadConfig, parseConfig, readConfig } from '../../../provider/agent/settings/config.ts';
+import { type FileUser, ownUser, UnsuitableFile, UserFiles } from '../../../provider/agent/settings/user-files.ts';
 import { sharedFolder } from '../../support/folders.ts';
 import { chance } from '../../support/property.ts';
 

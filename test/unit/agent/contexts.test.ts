@@ -4,9 +4,9 @@ import { chownSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import type { Peer } from '../../../addon/core.ts';
-import { Contexts } from '../../../provider/client/contexts.ts';
-import type { Logs, OpenLog } from '../../../provider/client/log.ts';
-import { ownUser } from '../../../provider/client/user-files.ts';
+import type { Logs, OpenLog } from '../../../provider/agent/settings/log.ts';
+import { ownUser } from '../../../provider/agent/settings/user-files.ts';
+import { Contexts } from '../../../provider/agent/threads/contexts.ts';
 import { sharedFolder } from '../../support/folders.ts';
 
 const isRoot = ownUser().uid === 0;

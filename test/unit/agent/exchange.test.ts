@@ -5,7 +5,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Pool } from 'undici';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Exchange } from '../../../provider/client/service-http.ts';
+import { Exchange } from '../../../provider/agent/service/service-http.ts';
 
 describe('an exchange', () => {
   /** Requests that the server has received and that a test answers. */

@@ -2,7 +2,7 @@
 // accepted (PROTOCOL.md, "Held Init"). That cannot be seen only as long as each mechanism takes or
 // refuses a flat parameter by its length.
 import { expect, test } from 'vitest';
-import { mechanismRows } from '../../../provider/client/operations/mechanisms.ts';
+import { mechanismRows } from '../../../provider/agent/operations/mechanisms.ts';
 
 const accepts = (
   take: (parameter: { kind: 'bytes'; bytes: Uint8Array<ArrayBuffer> }) => unknown,

@@ -1,7 +1,7 @@
 // What a caller has given up after its deadline, and what came of it in the agent later, when the
 // service had answered.
 import { expect, test } from 'vitest';
-import { parseHello } from '../../../provider/client/hello.ts';
+import { parseHello } from '../../../provider/agent/sessions/hello.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
 import { type InProcessAgent, room, startInProcess } from '../../support/in-process-agent.ts';

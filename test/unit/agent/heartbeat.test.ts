@@ -2,12 +2,12 @@
 // 34): one request proves all of them, and what was disabled, destroyed or revoked is refused when
 // an answer no longer counts. And the values of data objects. The test controls the time.
 import { describe, expect, test } from 'vitest';
-import { rememberingDoor } from '../../../provider/client/remembering-door.ts';
-import type { RouteName, ServiceAnswer, ServiceRequest } from '../../../provider/client/service.ts';
-import { ServiceAnswerCache } from '../../../provider/client/service-answer-cache.ts';
+import { rememberingDoor } from '../../../provider/agent/service/remembering-door.ts';
+import { ServiceAnswerCache } from '../../../provider/agent/service/service-answer-cache.ts';
+import type { RouteName, ServiceAnswer, ServiceRequest } from '../../../provider/agent/service/service-door.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
-import { packHeldAnswers, unpackHeld } from '../../../server/fronts/contract/tde-held.ts';
+import { packHeldAnswers, unpackHeld } from '../../../server/contract/tde-held.ts';
 import { type InProcessAgent, mech, startInProcess } from '../../support/in-process-agent.ts';
 import { CKO } from '../../support/names.ts';
 import { type Row, template } from '../../support/template.ts';

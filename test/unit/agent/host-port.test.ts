@@ -2,7 +2,7 @@
 // user's calls wait behind all of another's.
 import type { MessagePort } from 'node:worker_threads';
 import { expect, test } from 'vitest';
-import { HostPort, type LogNotice, type Question, type Reply } from '../../../provider/client/bridge.ts';
+import { HostPort, type LogNotice, type Question, type Reply } from '../../../provider/agent/threads/bridge.ts';
 
 type Call = Extract<Question, { readonly kind: 'call' }>;
 type Open = Extract<Question, { readonly kind: 'open' }>;

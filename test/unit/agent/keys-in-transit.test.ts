@@ -3,11 +3,11 @@
 // process keeps in its memory is test/scenario/secrets.test.ts.
 import { createCipheriv, createPrivateKey, generateKeyPairSync, randomBytes, verify } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import type { ServiceRequest } from '../../../provider/client/service.ts';
+import type { ServiceRequest } from '../../../provider/agent/service/service-door.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import { CKK, CKO } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
-import type { ServiceInfo } from '../../../server/fronts/contract/tde.ts';
+import type { ServiceInfo } from '../../../server/contract/tde.ts';
 import {
   aesRows,
   clear,

@@ -15,8 +15,8 @@ import {
   type SignKeyObjectInput,
 } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { MechanismRow } from '../../../provider/client/operations/mechanism-row.ts';
-import { mechanismRows } from '../../../provider/client/operations/mechanisms.ts';
+import type { MechanismRow } from '../../../provider/agent/operations/mechanism-row.ts';
+import { mechanismRows } from '../../../provider/agent/operations/mechanisms.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import { CKD, CKF, CKK, CKO, HKDF_SALT } from '../../../provider/schema/constants.ts';
 import { CKM, mechanismName } from '../../../provider/schema/mechanisms.ts';

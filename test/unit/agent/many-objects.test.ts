@@ -2,7 +2,7 @@
 // socket thread free for the calls of others in between. No time is measured here: while the long
 // call is under way, calls of another process are answered.
 import { expect, test } from 'vitest';
-import { Accounts, defaultLimits } from '../../../provider/client/account.ts';
+import { Accounts, defaultLimits } from '../../../provider/agent/sessions/user-limits.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import { CKO } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';

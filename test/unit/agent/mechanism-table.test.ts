@@ -2,15 +2,15 @@
 // docs/conformance.md start, all others are CKR_MECHANISM_INVALID; and each missing mechanism of
 // the standard has a reason.
 import { beforeAll, describe, expect, test } from 'vitest';
-import { findMechanism, mechanismRows } from '../../../provider/client/operations/mechanisms.ts';
-import { serviceMechanisms } from '../../../provider/client/service-rules.ts';
+import { findMechanism, mechanismRows } from '../../../provider/agent/operations/mechanisms.ts';
+import { serviceMechanisms } from '../../../provider/agent/service/service-rules.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import type { CallName, Input } from '../../../provider/schema/calls.ts';
 import { CKD, CKG, CKK, HKDF_SALT } from '../../../provider/schema/constants.ts';
 import { CKM, type MechanismName, mechanisms, parameterKind } from '../../../provider/schema/mechanisms.ts';
 import type { Mechanism, MechanismParameter } from '../../../provider/schema/types.ts';
+import { type KeyAlgorithm, keyAlgorithms } from '../../../server/contract/tde-objects.ts';
 import { takesKey, tokenMechanisms } from '../../../server/domain/token-mechanisms.ts';
-import { type KeyAlgorithm, keyAlgorithms } from '../../../server/fronts/contract/tde-objects.ts';
 import { isCarried, reasonFor, standardUses, type Use, uses } from '../../support/conformance-page.ts';
 import { type InProcessAgent, room, rvOf, startInProcess } from '../../support/in-process-agent.ts';
 import { CKO } from '../../support/names.ts';

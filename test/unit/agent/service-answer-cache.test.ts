@@ -1,9 +1,9 @@
-// When no new request to the service is necessary: provider/client/service-answer-cache.ts.
+// When no new request to the service is necessary: provider/agent/service/service-answer-cache.ts.
 
 import { describe, expect, test } from 'vitest';
-import type { ServiceRequest } from '../../../provider/client/service.ts';
-import { ServiceAnswerCache } from '../../../provider/client/service-answer-cache.ts';
-import type { KeyUsage } from '../../../server/fronts/contract/tde.ts';
+import { ServiceAnswerCache } from '../../../provider/agent/service/service-answer-cache.ts';
+import type { ServiceRequest } from '../../../provider/agent/service/service-door.ts';
+import type { KeyUsage } from '../../../server/contract/tde.ts';
 import {
   mostHeld,
   mostValues,
@@ -15,7 +15,7 @@ import {
   unpackHeld,
   unpackHeldAnswers,
   unpackValues,
-} from '../../../server/fronts/contract/tde-held.ts';
+} from '../../../server/contract/tde-held.ts';
 import fc from '../../support/property.ts';
 
 const check = (handle: number, usage: KeyUsage): ServiceRequest => ({

@@ -1,12 +1,12 @@
 // What a template lays down for a key reaches the service in its own words; what has no word there
 // stays with the agent.
 import { expect, test } from 'vitest';
-import { rulesOf } from '../../../provider/client/service-rules.ts';
+import { rulesOf } from '../../../provider/agent/service/service-rules.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import { CKK, CKO } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
 import type { AttributeValue } from '../../../provider/schema/types.ts';
-import { decodeHead, encodeHead } from '../../../server/fronts/contract/tde.ts';
+import { decodeHead, encodeHead } from '../../../server/contract/tde.ts';
 import { masterKey } from '../../support/open-service.ts';
 import { type Row, template } from '../../support/template.ts';
 

@@ -3,7 +3,7 @@
 // another process are answered.
 import { constants, createPublicKey, generateKeyPairSync, publicEncrypt } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { Accounts, defaultLimits } from '../../../provider/client/account.ts';
+import { Accounts, defaultLimits } from '../../../provider/agent/sessions/user-limits.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import { CKK, CKO } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';

@@ -1,7 +1,7 @@
 // Templates: PKCS#11 2.40, section 4.1.1 and the footnotes of its table 10.
 import { describe, expect, test } from 'vitest';
-import type { Origin } from '../../../provider/client/rules.ts';
-import { changes, newObject } from '../../../provider/client/template.ts';
+import type { Origin } from '../../../provider/agent/objects/attribute-rules.ts';
+import { changes, newObject } from '../../../provider/agent/objects/template.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import { CKK, CKO } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';

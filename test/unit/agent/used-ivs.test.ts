@@ -1,8 +1,8 @@
-// Initial values are used once: what provider/client/used-ivs.ts remembers, and what keys go by
-// there.
+// Initial values are used once: what provider/agent/objects/used-ivs.ts remembers, and what keys go
+// by there.
 import { afterEach, describe, expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
-import { identityHere, identityThere, UsedIvs } from '../../../provider/client/used-ivs.ts';
+import { identityHere, identityThere, UsedIvs } from '../../../provider/agent/objects/used-ivs.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
 
 core.initialize({ allowUnlocked: true });

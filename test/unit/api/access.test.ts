@@ -3,7 +3,9 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { rolesOf } from '../../../server/app/identity.ts';
+import { rolesOf } from '../../../server/app/open/identity.ts';
+import { apiRoutes } from '../../../server/contract/api/index.ts';
+import type { RouteGroup, RouteRow } from '../../../server/contract/api/row.ts';
 import {
   effectivePermissions,
   faultOfGrants,
@@ -15,8 +17,6 @@ import {
   roleNames,
   rowOf,
 } from '../../../server/domain/access.ts';
-import { apiRoutes } from '../../../server/fronts/contract/api/index.ts';
-import type { RouteGroup, RouteRow } from '../../../server/fronts/contract/api/row.ts';
 import { rolesTable } from '../../support/roles-page.ts';
 import { adminToken, openFront } from './operations.ts';
 

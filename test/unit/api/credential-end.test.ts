@@ -2,9 +2,9 @@
 // may take long, and every change and list, which may wait. A long route without a decision here
 // does not compile, and fails.
 import { describe, expect, test } from 'vitest';
+import { type ApiRoutes, apiRoutes } from '../../../server/contract/api/index.ts';
+import type { RouteGroup, RouteRow } from '../../../server/contract/api/row.ts';
 import { faultOfGrants, type Grant } from '../../../server/domain/access.ts';
-import { type ApiRoutes, apiRoutes } from '../../../server/fronts/contract/api/index.ts';
-import type { RouteGroup, RouteRow } from '../../../server/fronts/contract/api/row.ts';
 import { adminToken, type FrontUnderTest, openFront, otherToken, post, tenants, withToken } from './operations.ts';
 
 /**

@@ -1,12 +1,12 @@
 // The console API's front alone: authentication, refusals, and the headers of every answer.
 import { describe, expect, test } from 'vitest';
-import { ServiceError } from '../../../server/base/errors.ts';
-import { type Client, openClient } from '../../../server/client/client.ts';
-import { operations } from '../../../server/client/gen/operations.ts';
-import type { Operation } from '../../../server/client/operation.ts';
+import { ServiceError } from '../../../server/base/service-error.ts';
+import { type Client, openClient } from '../../../server/clients/typescript/client.ts';
+import { operations } from '../../../server/clients/typescript/gen/operations.ts';
+import type { Operation } from '../../../server/clients/typescript/operation.ts';
+import { apiRoutes } from '../../../server/contract/api/index.ts';
+import type { RouteGroup, RouteRow } from '../../../server/contract/api/row.ts';
 import type { Grant } from '../../../server/domain/access.ts';
-import { apiRoutes } from '../../../server/fronts/contract/api/index.ts';
-import type { RouteGroup, RouteRow } from '../../../server/fronts/contract/api/row.ts';
 import { adminToken, logged, openFront, otherToken, post, tenants, withToken } from './operations.ts';
 
 const rows = Object.entries(apiRoutes).flatMap(([group, all]: [string, RouteGroup]) =>

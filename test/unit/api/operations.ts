@@ -4,17 +4,17 @@
 
 import { Readable } from 'node:stream';
 import type { ReadableStream as WebStream } from 'node:stream/web';
-import { ServiceError } from '../../../server/base/errors.ts';
 import { attemptRate, createOriginRates, pollRate } from '../../../server/base/origin-rates.ts';
+import { ServiceError } from '../../../server/base/service-error.ts';
+import { describeApi } from '../../../server/contract/api/openapi.ts';
 import type { Grant } from '../../../server/domain/access.ts';
 import type { SignInStep } from '../../../server/domain/sign-in.ts';
 import { isStopped, type Tenant } from '../../../server/domain/tenant.ts';
 import type { Vault } from '../../../server/domain/vault.ts';
-import { createApiFront } from '../../../server/fronts/api/app.ts';
-import { describeApi } from '../../../server/fronts/api/openapi.ts';
+import { createApiFront } from '../../../server/fronts/api/api-front.ts';
 import { createAccess } from '../../../server/operations/access/access.ts';
 import type { Operations } from '../../../server/operations/index.ts';
-import type { SessionOperations } from '../../../server/operations/people/interface.ts';
+import type { SessionOperations } from '../../../server/operations/people/people-operations.ts';
 import { createPreconditions } from '../../../server/operations/shared/preconditions.ts';
 import { newTenant } from '../../../server/operations/tenants/create-tenant.ts';
 import type { Store } from '../../../server/ports/store.ts';

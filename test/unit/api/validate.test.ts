@@ -1,7 +1,7 @@
 // A body is read in one form of Unicode, so that the same name from two keyboards is one name.
 import { z } from '@hono/zod-openapi';
 import { expect, test } from 'vitest';
-import { answerError } from '../../../server/fronts/api/errors.ts';
+import { answerError } from '../../../server/fronts/api/api-problem.ts';
 import { readJson, readQuery } from '../../../server/fronts/api/validate.ts';
 
 const composed = 'Schl\u00fcssel';

@@ -3,8 +3,8 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { expect, test } from 'vitest';
-import { tlsHandshake } from '../../../server/diagnostics/endpoint/checks/tls-handshake.ts';
-import type { EndpointContext } from '../../../server/diagnostics/endpoint/context.ts';
+import { tlsHandshake } from '../../../server/adapters/diagnosis/checks/tls-handshake.ts';
+import type { EndpointContext } from '../../../server/adapters/diagnosis/context.ts';
 
 test('a handshake that drips is none', async () => {
   const server = createServer((socket) => {

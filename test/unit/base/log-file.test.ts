@@ -6,7 +6,7 @@ import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, w
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { type LogFailure, type LogFileOptions, openLogFile } from '../../../server/log-file.ts';
+import { type LogFailure, type LogFileOptions, openLogFile } from '../../../server/base/log-file.ts';
 import { mountSmallDisk, type SmallDisk } from '../../support/small-disk.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'dke-log-file-'));
@@ -124,7 +124,7 @@ test.skipIf(typeof disk === 'string')(
 test('has what was written last when the process exits, also by a fault', () => {
   const path = place();
   const program = `
-    import { openLogFile } from ${JSON.stringify(resolve(import.meta.dirname, '../../../server/log-file.ts'))};
+    import { openLogFile } from ${JSON.stringify(resolve(import.meta.dirname, '../../../server/base/log-file.ts'))};
     const log = openLogFile({ path: ${JSON.stringify(path)}, rotateBytes: 1e6, rotateMs: Infinity, keep: 1, recovered: () => {} });
     for (let n = 0; n < 100; n += 1) log.write(n + '\\n');
     throw new Error('a fault');

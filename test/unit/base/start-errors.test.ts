@@ -1,10 +1,10 @@
 // What a start says of a database that does not answer: a cause and what to do, never a fault of
 // ours. The exit code lets a service manager start it again.
 import { expect, test } from 'vitest';
+import { parseConfig } from '../../../server/app/config/config.ts';
 import { toStartError } from '../../../server/app/start-errors.ts';
-import { ServiceError } from '../../../server/base/errors.ts';
+import { ServiceError } from '../../../server/base/service-error.ts';
 import { toldError } from '../../../server/base/start-error.ts';
-import { parseConfig } from '../../../server/config/config.ts';
 
 const config = parseConfig('', null, '/srv/dke');
 

@@ -1,6 +1,6 @@
 // When a deadline has passed, zero is left of it. Node warns of a negative time and waits for 1 ms.
 import { afterEach, expect, test, vi } from 'vitest';
-import { within } from '../../../server/base/within.ts';
+import { within } from '../../../server/base/time-limit.ts';
 
 afterEach(() => void vi.restoreAllMocks());
 

@@ -1,6 +1,6 @@
 // Which files `dke backup create --folder --keep` removes.
 import { expect, test } from 'vitest';
-import { outdated } from '../../../server/cli/backup.ts';
+import { outdated } from '../../../server/cli/host/backup.ts';
 
 const at = (day: number, node = ''): string => `dke-202601${String(day).padStart(2, '0')}T010000Z${node}.dkebackup`;
 const all = (name: string) => Promise.resolve(name);

@@ -4,8 +4,8 @@ import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { completionScript, type Shell, shells } from '../../../server/cli/completion.ts';
 import { makeProgram } from '../../../server/cli/program.ts';
+import { completionScript, type Shell, shells } from '../../../server/cli/terminal/completion.ts';
 import { sharedFolder } from '../../support/folders.ts';
 
 const folder = sharedFolder();

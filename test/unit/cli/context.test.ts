@@ -4,8 +4,8 @@ import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { contextFile, globalsOf } from '../../../server/cli/context-file.ts';
 import { makeProgram } from '../../../server/cli/program.ts';
+import { contextFile, globalsOf } from '../../../server/cli/service/context-file.ts';
 import { folderOfTest } from '../../support/folders.ts';
 
 let folder: string;

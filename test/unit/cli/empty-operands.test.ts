@@ -1,8 +1,8 @@
 // An empty operand is refused by its name before anything is done: every operand of every command.
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
-import { CommandError } from '../../../server/cli/exit-codes.ts';
 import { makeProgram } from '../../../server/cli/program.ts';
+import { CommandError } from '../../../server/cli/terminal/exit-codes.ts';
 
 const leaves = (command: Command): readonly Command[] => [command, ...command.commands.flatMap(leaves)];
 const pathOf = (command: Command): readonly string[] =>

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, existsSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
-import { openLargeFile, readSecretFile, reserveSecretFile } from '../../../server/cli/files.ts';
+import { openLargeFile, readSecretFile, reserveSecretFile } from '../../../server/cli/terminal/secret-files.ts';
 import { folderOfTest } from '../../support/folders.ts';
 
 const isRoot = process.getuid?.() === 0;
@@ -48,7 +48,7 @@ test('a file that becomes shorter while it is read', async () => {
 
 /** In a process whose files have at most so many bytes. */
 const inLittleSpace = (bytes: number, script: string): string => {
-  const module = join(import.meta.dirname, '../../../server/cli/files.ts');
+  const module = join(import.meta.dirname, '../../../server/cli/terminal/secret-files.ts');
   const code = `
     import { writeFileSync } from 'node:fs';
     import { Readable } from 'node:stream';

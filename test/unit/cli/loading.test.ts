@@ -3,8 +3,8 @@
 import { spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import { exitCodes } from '../../../server/cli/exit-codes.ts';
 import { makeProgram, makeProgramFor } from '../../../server/cli/program.ts';
+import { exitCodes } from '../../../server/cli/terminal/exit-codes.ts';
 import { sharedFolder } from '../../support/folders.ts';
 import { recordModules } from '../../support/loaded-modules.ts';
 
@@ -23,23 +23,23 @@ const load = (...words: readonly string[]) => {
 };
 
 test.each([
-  [['vault', 'list'], 'cli/vault.ts'],
-  [['--server', 'https://vault.example', 'key', 'list'], 'cli/key.ts'],
-  [['help', 'token'], 'cli/token.ts'],
-  [['audit', 'list'], 'cli/audit.ts'],
-  [['root', 'show'], 'cli/root.ts'],
+  [['vault', 'list'], 'cli/commands/vault.ts'],
+  [['--server', 'https://vault.example', 'key', 'list'], 'cli/commands/key.ts'],
+  [['help', 'token'], 'cli/commands/token.ts'],
+  [['audit', 'list'], 'cli/commands/audit.ts'],
+  [['root', 'show'], 'cli/host/root.ts'],
 ])('%j loads its own file and only the parser of command lines', (words, own) => {
   const { packages, files } = load(...words);
   expect([...packages]).toEqual(['commander']);
   expect(files).toContain(own);
   const nouns = [
-    'cli/vault.ts',
-    'cli/key.ts',
-    'cli/token.ts',
-    'cli/tde.ts',
-    'cli/server.ts',
-    'cli/audit.ts',
-    'cli/root.ts',
+    'cli/commands/vault.ts',
+    'cli/commands/key.ts',
+    'cli/commands/token.ts',
+    'cli/commands/tde.ts',
+    'cli/host/server.ts',
+    'cli/commands/audit.ts',
+    'cli/host/root.ts',
   ];
   expect(files.filter((file) => nouns.includes(file))).toEqual([own]);
   expect(files.filter((file) => /^(fronts|config|app|domain|operations)\//.test(file))).toEqual([]);
@@ -51,7 +51,7 @@ test.each([[['--version']], [['-V']], [['-V', 'vault', 'list']]])(
     const { stdout, packages, files } = load(...words);
     expect(stdout).toMatch(/^\d+\.\d+\.\d+ \(OpenSSL [\d.]+, Node [\d.]+\)\n$/);
     expect([...packages]).toEqual(['commander']);
-    expect(files).not.toContain('cli/vault.ts');
+    expect(files).not.toContain('cli/commands/vault.ts');
   },
 );
 
@@ -64,7 +64,7 @@ test('the help of the command names every noun, and loads none', async () => {
     expect(summary, name).not.toBe('');
     expect(stdout).toMatch(new RegExp(`^ {2}${name} `, 'm'));
   }
-  expect(files).not.toContain('cli/vault.ts');
+  expect(files).not.toContain('cli/commands/vault.ts');
 });
 
 test('a noun has the same commands, whether it is loaded on its own or with all others', async () => {

@@ -2,10 +2,10 @@
 // terminal.
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
-import { CommandError, classOfProblem, exitCodes } from '../../../server/cli/exit-codes.ts';
-import { formatTable, type OutputFormat, openOutput, printError } from '../../../server/cli/output.ts';
-import { lineOf } from '../../../server/cli/progress.ts';
-import { yamlOf } from '../../../server/cli/yaml.ts';
+import { CommandError, classOfProblem, exitCodes } from '../../../server/cli/terminal/exit-codes.ts';
+import { formatTable, type OutputFormat, openOutput, printError } from '../../../server/cli/terminal/output.ts';
+import { lineOf } from '../../../server/cli/terminal/progress.ts';
+import { yamlOf } from '../../../server/cli/terminal/yaml.ts';
 
 const written = (format: OutputFormat, print: (output: ReturnType<typeof openOutput>) => void): string => {
   let text = '';

@@ -2,8 +2,8 @@
 import { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { makeProgram } from '../../../server/cli/program.ts';
-import { addNoun } from '../../../server/cli/rows.ts';
-import { operations } from '../../../server/client/gen/operations.ts';
+import { addNoun } from '../../../server/cli/service/command-rows.ts';
+import { operations } from '../../../server/clients/typescript/gen/operations.ts';
 
 const noun = () => addNoun(new Command('dke'), 'vault', 'vaults');
 const { vaults, sessions, setup } = operations;

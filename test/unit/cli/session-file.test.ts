@@ -6,7 +6,6 @@ import { once } from 'node:events';
 import { chmodSync, existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { CommandError } from '../../../server/cli/exit-codes.ts';
 import {
   type Kept,
   keptAt,
@@ -16,7 +15,8 @@ import {
   sessionFile,
   sessionHeaders,
   writeKept,
-} from '../../../server/cli/session-file.ts';
+} from '../../../server/cli/service/session-file.ts';
+import { CommandError } from '../../../server/cli/terminal/exit-codes.ts';
 import { folderOfTest } from '../../support/folders.ts';
 
 let folder: string;
@@ -131,7 +131,7 @@ test('what a command that was killed has left goes with the next one: its draft,
 });
 
 test('sign-ins at once are all in it', async () => {
-  const module = resolve(import.meta.dirname, '../../../server/cli/session-file.ts');
+  const module = resolve(import.meta.dirname, '../../../server/cli/service/session-file.ts');
   const [commands, each] = [4, 12];
   const program = (command: number): string =>
     `const { parseKept, writeKept } = await import(${JSON.stringify(module)});

@@ -3,10 +3,10 @@
 import { mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import { callOnce } from '../../../server/cli/client.ts';
 import { makeProgramFor } from '../../../server/cli/program.ts';
-import { sessionFile } from '../../../server/cli/session-file.ts';
-import { operations } from '../../../server/client/gen/operations.ts';
+import { callOnce } from '../../../server/cli/service/api-client.ts';
+import { sessionFile } from '../../../server/cli/service/session-file.ts';
+import { operations } from '../../../server/clients/typescript/gen/operations.ts';
 import { sharedFolder } from '../../support/folders.ts';
 import { openScriptedService, type ScriptedService } from '../../support/scripted-service.ts';
 

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { shortestPassphrase } from '../../../server/base/passphrase.ts';
-import { readPassphrase } from '../../../server/cli/terminal.ts';
+import { readPassphrase } from '../../../server/cli/terminal/ask-secret.ts';
 import { folderOfTest } from '../../support/folders.ts';
 
 const fileOf = (length: number): string => {

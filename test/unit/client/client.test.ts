@@ -1,5 +1,5 @@
-// The client of the API (server/client) against a scripted service: requests, repetitions, and
-// failures.
+// The client of the API (server/clients/typescript) against a scripted service: requests,
+// repetitions, and failures.
 import type { LookupFunction } from 'node:net';
 import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -11,7 +11,7 @@ import {
   operations,
   ProblemError,
   type Settings,
-} from '../../../server/client/index.ts';
+} from '../../../server/clients/typescript/index.ts';
 import { openScriptedService, type ScriptedService } from '../../support/scripted-service.ts';
 
 let service: ScriptedService;

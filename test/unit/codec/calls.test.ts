@@ -1,8 +1,8 @@
 // The agent's codec, call by call: the handler's view of a request, and the peer's view of the
 // answer.
 import { describe, expect, test, vi } from 'vitest';
-import { createDispatcher, signatures } from '../../../provider/client/codec/dispatcher.ts';
-import { type Dialect, negotiate, ownVersion } from '../../../provider/client/codec/wire.ts';
+import { createDispatcher, signatures } from '../../../provider/agent/codec/dispatcher.ts';
+import { type Dialect, negotiate, ownVersion } from '../../../provider/agent/codec/wire.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import { type CallName, calls, type Handlers, type Input } from '../../../provider/schema/calls.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';

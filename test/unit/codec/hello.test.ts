@@ -1,6 +1,6 @@
 // The hello of our library, as the agent reads it.
 import { expect, test } from 'vitest';
-import { parseHello } from '../../../provider/client/hello.ts';
+import { parseHello } from '../../../provider/agent/sessions/hello.ts';
 import { CKR } from '../../../provider/schema/return-values.ts';
 
 const hello = {

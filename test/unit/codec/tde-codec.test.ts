@@ -13,7 +13,7 @@ import {
   oneOf,
   optional,
   union,
-} from '../../../server/fronts/contract/tde-codec.ts';
+} from '../../../server/contract/tde-codec.ts';
 
 const head = object({
   count: integer(1, 3),

@@ -1,7 +1,7 @@
 // The token object has one declaration on its way (contract/tde-objects.ts). A member that is added
 // there or in the domain and forgotten elsewhere does not compile here, or fails here.
 import { expect, test } from 'vitest';
-import { viewOf } from '../../../provider/client/object-view.ts';
+import { viewOf } from '../../../provider/agent/objects/object-view.ts';
 import {
   type Answers,
   decodeAnswer,
@@ -9,7 +9,7 @@ import {
   type Heads,
   type TdeRoute,
   type TokenObject,
-} from '../../../server/fronts/contract/tde.ts';
+} from '../../../server/contract/tde.ts';
 import type { NewTokenObject, TokenObjectChange, VisibleObject } from '../../../server/operations/index.ts';
 
 /** `true` if two types have the same members and A can be assigned to B; otherwise `never`. */

@@ -2,9 +2,9 @@
 import { chmodSync, chownSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { checkFile } from '../../../server/app/config/check-file.ts';
+import { defaultConfig, loadConfig, parseConfig } from '../../../server/app/config/config.ts';
 import type { StartError } from '../../../server/base/start-error.ts';
-import { checkFile } from '../../../server/config/check-file.ts';
-import { defaultConfig, loadConfig, parseConfig } from '../../../server/config/config.ts';
 import { sharedFolder } from '../../support/folders.ts';
 import { run } from '../../support/tools.ts';
 
@@ -107,7 +107,7 @@ describe('a trusted file', () => {
   test.runIf(process.getuid?.() === 0)(
     'of root, for a group that root chose, is accepted by another user only',
     async () => {
-      const module = resolve(import.meta.dirname, '../../../server/config/check-file.ts');
+      const module = resolve(import.meta.dirname, '../../../server/app/config/check-file.ts');
       // The program is loaded as root: it may be in a folder that no other user reads.
       const script = `import { checkFile } from ${JSON.stringify(module)};
       const [, path, user] = process.argv;

@@ -5,7 +5,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { readRunbooks, runbookFolder } from '../../../server/content/runbooks.ts';
+import { readRunbooks, runbookFolder } from '../../../server/adapters/runbooks/read-runbooks.ts';
 import {
   containerNames,
   faultOfRunbook,
@@ -220,7 +220,7 @@ describe('the files of the runbooks', () => {
   });
 
   test('are next to the compiled code, for the packages', () => {
-    const built = join(runbookFolder, '../../../dist/server/content/runbooks');
+    const built = join(runbookFolder, '../../../dist/server/adapters/runbooks/runbooks');
     expect(readRunbooks(built)).toEqual(runbooks);
   });
 });

@@ -1,6 +1,6 @@
-// The terms by which things are found (domain/search.ts).
+// The terms by which things are found (domain/search-terms.ts).
 import { describe, expect, test } from 'vitest';
-import { foldQuery, isFoundBy, rangeOf, termsOf, termsOfId } from '../../../server/domain/search.ts';
+import { foldQuery, isFoundBy, rangeOf, termsOf, termsOfId } from '../../../server/domain/search-terms.ts';
 
 describe('a text is found by the beginning of each of its words', () => {
   test.each<[string, readonly string[]]>([

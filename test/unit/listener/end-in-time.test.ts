@@ -5,9 +5,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
+import { parseConfig } from '../../../server/app/config/config.ts';
 import { longestStopMs } from '../../../server/app/end-in-time.ts';
-import { parseConfig } from '../../../server/config/config.ts';
-import { startServer } from '../../../server/main.ts';
+import { startServer } from '../../../server/app/process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'dke-end-'));
 afterEach(() => rmSync(folder, { recursive: true, force: true }));

@@ -1,7 +1,7 @@
 // Which of many new connections begins its handshake in a turn of the event loop.
 import { Socket } from 'node:net';
 import { expect, test } from 'vitest';
-import { createTurns } from '../../../server/listener/turns.ts';
+import { createTurns } from '../../../server/fronts/listener/turns.ts';
 
 const open = () => {
   const begun: string[] = [];

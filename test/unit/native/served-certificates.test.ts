@@ -12,7 +12,7 @@ import {
   fits,
   readServedCertificate,
   replacementFault,
-} from '../../../server/native/served-certificates.ts';
+} from '../../../server/app/tls/served-certificates.ts';
 import { makeAuthority } from '../../support/authority.ts';
 import { sharedFolder } from '../../support/folders.ts';
 

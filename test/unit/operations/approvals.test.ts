@@ -1,7 +1,7 @@
 // Dual control: an operation under a vault's rule needs the required approvals; every other attempt
 // leaves everything as it was. Real tokens act, over the real store.
 import { beforeAll, describe, expect, test, vi } from 'vitest';
-import { ServiceError } from '../../../server/base/errors.ts';
+import { ServiceError } from '../../../server/base/service-error.ts';
 import type { Role } from '../../../server/domain/access.ts';
 import { inTenant, type TenantActor } from '../../../server/domain/actor.ts';
 import type { Approval } from '../../../server/domain/approval.ts';

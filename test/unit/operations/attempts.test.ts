@@ -3,13 +3,13 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { systemClock } from '../../../server/base/clock.ts';
+import { openStore } from '../../../server/adapters/store/store.ts';
 import { serviceTenantId } from '../../../server/base/ids.ts';
+import { systemClock } from '../../../server/base/time.ts';
 import { createAttempts } from '../../../server/operations/people/attempts.ts';
 import { createClaimedRoles } from '../../../server/operations/people/claimed-roles.ts';
 import type { StoredSession } from '../../../server/ports/people.ts';
 import type { Store } from '../../../server/ports/store.ts';
-import { openStore } from '../../../server/store/store.ts';
 import { sharedFolder } from '../../support/folders.ts';
 
 const folder = sharedFolder();

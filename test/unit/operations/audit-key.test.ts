@@ -15,7 +15,7 @@ import {
   verifierKey,
 } from '../../../server/base/checkpoint.ts';
 import { growTree, leafHash } from '../../../server/base/merkle-tree.ts';
-import { verifyAuditLog } from '../../../server/cli/audit-verify.ts';
+import { verifyAuditLog } from '../../../server/cli/verify/audit-export.ts';
 import { administrator } from '../../support/open-service.ts';
 import { restart, sharedService } from '../../support/shared.ts';
 import { queryStored } from '../../support/test-store.ts';

@@ -12,7 +12,7 @@ import {
   type Verifier,
 } from '../../../server/base/checkpoint.ts';
 import { inclusionProof, leafHash, nodeHash, type SubtreeHash } from '../../../server/base/merkle-tree.ts';
-import { type AuditVerdict, verifyAuditLog } from '../../../server/cli/audit-verify.ts';
+import { type AuditVerdict, verifyAuditLog } from '../../../server/cli/verify/audit-export.ts';
 import { inTenant } from '../../../server/domain/actor.ts';
 import { type AuditEvent, auditKinds, auditSeverities } from '../../../server/domain/audit-event.ts';
 import { verifyInclusion } from '../../support/inclusion.ts';

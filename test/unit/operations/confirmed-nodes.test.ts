@@ -4,7 +4,7 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { parseCheckpoint } from '../../../server/base/checkpoint.ts';
-import { systemClock } from '../../../server/base/clock.ts';
+import { systemClock } from '../../../server/base/time.ts';
 import { serviceActor } from '../../../server/domain/actor.ts';
 import { createQuarantine } from '../../../server/operations/service/quarantine.ts';
 import { folderOfTest } from '../../support/folders.ts';

@@ -6,10 +6,10 @@ import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
+import { readHostFacts } from '../../../server/adapters/host/host-facts.ts';
 import { parseVerifierKey, verifyNote } from '../../../server/base/checkpoint.ts';
-import { verifyAuditLog } from '../../../server/cli/audit-verify.ts';
+import { verifyAuditLog } from '../../../server/cli/verify/audit-export.ts';
 import { isSameDirectory, isSameHost } from '../../../server/domain/host.ts';
-import { readHostFacts } from '../../../server/native/host-facts.ts';
 import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
 import { onSqlite } from '../../support/test-store.ts';
 

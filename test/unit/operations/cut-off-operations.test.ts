@@ -7,8 +7,8 @@
 import { readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { verifyOffline } from '../../../server/app/offline.ts';
-import { rootFilesBeside } from '../../../server/roots/files.ts';
+import { rootFilesBeside } from '../../../server/adapters/roots/durable-files.ts';
+import { verifyOffline } from '../../../server/app/host/offline.ts';
 import { crashPoints, dumpOf } from '../../support/crash-points.ts';
 import { folderOfTest } from '../../support/folders.ts';
 import {

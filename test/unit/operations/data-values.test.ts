@@ -2,8 +2,8 @@
 // value back, with or without its key; a snapshot carries none that was put back; and a value that
 // was replaced or destroyed ends with the next erasure run.
 import { beforeEach, describe, expect, test } from 'vitest';
-import { verifyOffline } from '../../../server/app/offline.ts';
-import type { TdeCaller } from '../../../server/operations/tde/interface.ts';
+import { verifyOffline } from '../../../server/app/host/offline.ts';
+import type { TdeCaller } from '../../../server/operations/tde/tde-operations.ts';
 import {
   administrator,
   dataObject,

@@ -2,7 +2,7 @@
 // copies earlier versions knew, on which host the database was used last. A writer of the database
 // who changes the row of one makes the service conclude nothing from it.
 import { expect, test } from 'vitest';
-import { systemClock } from '../../../server/base/clock.ts';
+import { systemClock } from '../../../server/base/time.ts';
 import { serviceActor } from '../../../server/domain/actor.ts';
 import type { AuditKind } from '../../../server/domain/audit-event.ts';
 import { adoptCopies } from '../../../server/operations/copies/adopt-copies.ts';

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import type { Grant, Role } from '../../../server/domain/access.ts';
 import { mostPending } from '../../../server/operations/people/device-sign-in.ts';
-import type { StartedSession } from '../../../server/operations/people/interface.ts';
+import type { StartedSession } from '../../../server/operations/people/people-operations.ts';
 import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
 import { bytesOf, errorOf, everything, goodPassword, makeUser, originOf } from '../../support/people.ts';
 import { queryStored } from '../../support/test-store.ts';

@@ -5,12 +5,12 @@ import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { systemClock } from '../../../server/base/clock.ts';
+import { openStore } from '../../../server/adapters/store/store.ts';
+import { systemClock } from '../../../server/base/time.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import { adoptPersons, personOf } from '../../../server/operations/access/identities.ts';
 import { about, recordEvent } from '../../../server/operations/shared/record-event.ts';
 import type { Store } from '../../../server/ports/store.ts';
-import { openStore } from '../../../server/store/store.ts';
 import { folderOfTest } from '../../support/folders.ts';
 
 let path: string;

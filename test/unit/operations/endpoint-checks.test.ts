@@ -1,8 +1,8 @@
 // Checks of the endpoint diagnostics that cannot fail in a running service: an endpoint can only
 // use AES-256 keys.
 import { expect, test } from 'vitest';
-import { keyKind } from '../../../server/diagnostics/endpoint/checks/key-kind.ts';
-import type { EndpointContext } from '../../../server/diagnostics/endpoint/context.ts';
+import { keyKind } from '../../../server/adapters/diagnosis/checks/key-kind.ts';
+import type { EndpointContext } from '../../../server/adapters/diagnosis/context.ts';
 
 const withKey = (key: object): EndpointContext => ({ key }) as unknown as EndpointContext;
 

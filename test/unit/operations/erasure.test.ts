@@ -1,8 +1,8 @@
 // The erasure run: callers write while it runs, it is interrupted and resumed, and damaged records
 // block it (docs/decisions, 7).
 import { afterEach, expect, test } from 'vitest';
-import { verifyOffline } from '../../../server/app/offline.ts';
-import { systemClock } from '../../../server/base/clock.ts';
+import { verifyOffline } from '../../../server/app/host/offline.ts';
+import { systemClock } from '../../../server/base/time.ts';
 import type { TdeCaller } from '../../../server/operations/index.ts';
 import { DutyLost } from '../../../server/operations/nodes/node-duties.ts';
 import { createErasureScheduler } from '../../../server/operations/root/schedule-erasure.ts';

@@ -3,12 +3,12 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { systemClock } from '../../../server/base/clock.ts';
+import { openStore } from '../../../server/adapters/store/store.ts';
+import { systemClock } from '../../../server/base/time.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import { foldUserName } from '../../../server/domain/user.ts';
 import { foldedNames, foldNames } from '../../../server/operations/people/fold-names.ts';
 import { withoutPerson } from '../../../server/operations/people/user-records.ts';
-import { openStore } from '../../../server/store/store.ts';
 import { folderOfTest } from '../../support/folders.ts';
 import { openTestService } from '../../support/open-service.ts';
 import { storedUser } from '../../support/stored.ts';

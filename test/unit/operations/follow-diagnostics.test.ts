@@ -1,7 +1,7 @@
 // A run of the diagnostics with a listener: each check is reported at its end, not at the end of
 // all; a listener that disconnects stops nothing.
 import { expect, test } from 'vitest';
-import { type CheckWatch, ok, runChecks } from '../../../server/base/checks.ts';
+import { type CheckWatch, ok, runChecks } from '../../../server/base/diagnostic-checks.ts';
 import type { DiagnosisEvent } from '../../../server/operations/index.ts';
 import { administrator } from '../../support/open-service.ts';
 import { sharedService } from '../../support/shared.ts';

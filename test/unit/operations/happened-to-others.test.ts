@@ -2,10 +2,10 @@
 // happened to others" in docs/threat-model.md lists all of them.
 import { afterEach, expect, test, vi } from 'vitest';
 import { z } from 'zod';
+import { apiRoutes } from '../../../server/contract/api/index.ts';
+import type { RouteGroup } from '../../../server/contract/api/row.ts';
 import type { Role } from '../../../server/domain/access.ts';
 import { inTenant, type TenantActor } from '../../../server/domain/actor.ts';
-import { apiRoutes } from '../../../server/fronts/contract/api/index.ts';
-import type { RouteGroup } from '../../../server/fronts/contract/api/row.ts';
 import { administrator, masterKey, registerCaller } from '../../support/open-service.ts';
 import {
   bytesOf,

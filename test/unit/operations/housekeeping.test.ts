@@ -1,16 +1,16 @@
 // What happens to request records by the clock: written, removed when they are too old or too many,
 // and counted when they are lost.
 import { beforeEach, expect, test, vi } from 'vitest';
-import { ServiceError } from '../../../server/base/errors.ts';
 import { newId } from '../../../server/base/ids.ts';
+import { ServiceError } from '../../../server/base/service-error.ts';
 import type { Approval } from '../../../server/domain/approval.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
-import { createDirectory } from '../../../server/operations/data-path/directory.ts';
+import { createDirectory } from '../../../server/operations/data-path/create-working-memory.ts';
 import { createUsageLog } from '../../../server/operations/data-path/usage-log.ts';
 import { createHousekeeping } from '../../../server/operations/service/housekeeping.ts';
 import { createJobBoard } from '../../../server/operations/shared/job-board.ts';
-import type { Directory } from '../../../server/ports/directory.ts';
 import type { Store } from '../../../server/ports/store.ts';
+import type { Directory } from '../../../server/ports/working-memory.ts';
 import { deadlinesBy } from '../../support/deadlines.ts';
 import { storeOfTest } from '../../support/open-store.ts';
 import { quietLog } from '../../support/quiet-log.ts';

@@ -1,16 +1,16 @@
 // Requests under an Idempotency-Key, in the service itself: their records are written together with
 // their results.
 import { expect, test } from 'vitest';
-import { systemClock } from '../../../server/base/clock.ts';
-import { ServiceError } from '../../../server/base/errors.ts';
 import { newId } from '../../../server/base/ids.ts';
 import type { RowAuthenticator } from '../../../server/base/row-jobs.ts';
+import { ServiceError } from '../../../server/base/service-error.ts';
+import { systemClock } from '../../../server/base/time.ts';
 import {
   createIdempotency,
   type KeptAnswer,
   type RepeatableRequest,
-} from '../../../server/operations/shared/idempotency.ts';
-import type { StoredRequest } from '../../../server/ports/idempotency.ts';
+} from '../../../server/operations/shared/answer-once.ts';
+import type { StoredRequest } from '../../../server/ports/kept-answers.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import { administrator } from '../../support/open-service.ts';
 import { freshService, restart } from '../../support/shared.ts';

@@ -3,12 +3,12 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { openStore } from '../../../server/adapters/store/store.ts';
 import { neverLooked } from '../../../server/domain/external-key-store.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import { createKeyStoreWatch, type KeyStoreWatch } from '../../../server/operations/endpoints/external-key-stores.ts';
 import { createJobBoard } from '../../../server/operations/shared/job-board.ts';
 import type { Store } from '../../../server/ports/store.ts';
-import { openStore } from '../../../server/store/store.ts';
 import { folderOfTest } from '../../support/folders.ts';
 import { quietLog } from '../../support/quiet-log.ts';
 import { askUnlocked } from '../../support/test-store.ts';

@@ -1,12 +1,12 @@
 // The last uses of keys, from the front, which sets a number, to the store: when they are written,
 // and the state after a failure.
 import { beforeEach, expect, test } from 'vitest';
-import { createDirectory } from '../../../server/operations/data-path/directory.ts';
+import { createDirectory } from '../../../server/operations/data-path/create-working-memory.ts';
 import { createUsageLog } from '../../../server/operations/data-path/usage-log.ts';
 import { createHousekeeping } from '../../../server/operations/service/housekeeping.ts';
 import { createJobBoard } from '../../../server/operations/shared/job-board.ts';
-import type { Directory } from '../../../server/ports/directory.ts';
 import type { Store } from '../../../server/ports/store.ts';
+import type { Directory } from '../../../server/ports/working-memory.ts';
 import { deadlinesBy } from '../../support/deadlines.ts';
 import { oneEndpoint } from '../../support/one-endpoint.ts';
 import { storeOfTest } from '../../support/open-store.ts';

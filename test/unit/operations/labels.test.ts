@@ -1,10 +1,10 @@
 // Labels as people see them: text in audit records, in key migrations, in events for a SIEM and in
 // search, also with the final NUL that a program in C leaves. The signed record keeps the bytes.
 import { expect, test } from 'vitest';
+import { toOcsf } from '../../../server/adapters/sinks/ocsf.ts';
 import type { Grant } from '../../../server/domain/access.ts';
 import { auditEntry } from '../../../server/domain/audit-event.ts';
 import { representAuditEvent } from '../../../server/fronts/api/represent.ts';
-import { toOcsf } from '../../../server/sinks/ocsf.ts';
 import { administrator, masterKey, openTestService, registerCaller, toLabel } from '../../support/open-service.ts';
 
 const label = 'ORACLE.TDE.HSM.MK.0601A2B3C4D5E6F70819';

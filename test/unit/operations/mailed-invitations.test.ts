@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { SMTPServer } from 'smtp-server';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { parseConfig } from '../../../server/config/config.ts';
+import { parseConfig } from '../../../server/app/config/config.ts';
 import { makeAuthority } from '../../support/authority.ts';
 import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
 import { bytesOf, errorOf, everything, goodPassword, originOf } from '../../support/people.ts';

@@ -2,7 +2,7 @@
 // the message can make none, and a message continues across erasure runs.
 import { createCipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import type { ServiceInfo, TdeRoutes } from '../../../server/fronts/contract/tde.ts';
+import type { ServiceInfo, TdeRoutes } from '../../../server/contract/tde.ts';
 import {
   administrator,
   callTde,

@@ -5,10 +5,10 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { toOcsf } from '../../../server/adapters/sinks/ocsf.ts';
 import { type AuditEvent, type AuditKind, auditKinds, subjectKinds } from '../../../server/domain/audit-event.ts';
 import type { LogItem } from '../../../server/ports/log-sink.ts';
 import type { XksRequestRecord } from '../../../server/ports/xks-directory.ts';
-import { toOcsf } from '../../../server/sinks/ocsf.ts';
 import { requestRecord } from '../../support/request-record.ts';
 
 type Event = Readonly<Record<string, unknown>>;

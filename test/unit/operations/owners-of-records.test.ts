@@ -1,10 +1,10 @@
 // The offline check names every secret that has lost its row, and every row that has lost its
 // secret: whichever class it is of.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { verifyOffline } from '../../../server/app/offline.ts';
+import { serviceRecordClasses } from '../../../server/adapters/store/schema/tables/keys-table.ts';
+import { verifyOffline } from '../../../server/app/host/offline.ts';
 import { formatRecoveryKey } from '../../../server/base/recovery-key.ts';
-import { recordClasses } from '../../../server/ports/records.ts';
-import { serviceRecordClasses } from '../../../server/store/tables/keys.ts';
+import { recordClasses } from '../../../server/ports/key-record.ts';
 import {
   administrator,
   dataObject,

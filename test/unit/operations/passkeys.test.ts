@@ -1,7 +1,7 @@
 // Passkeys, with an authenticator in software: created by a signed-in user, then used as a sign-in
 // and as a second factor.
 import { describe, expect, test, vi } from 'vitest';
-import type { SessionCaller, StartedSession } from '../../../server/operations/people/interface.ts';
+import type { SessionCaller, StartedSession } from '../../../server/operations/people/people-operations.ts';
 import { createAuthenticator } from '../../support/authenticator.ts';
 import { administrator } from '../../support/open-service.ts';
 import { bytesOf, errorOf, everything, goodPassword, makeUser, originOf } from '../../support/people.ts';

@@ -1,7 +1,7 @@
 // The alert about an administrator token that was created on the host: neither the token nor
 // anything that it has given ends it, or acknowledges it.
 import { beforeEach, expect, test } from 'vitest';
-import { recoverAdministrator } from '../../../server/app/offline.ts';
+import { recoverAdministrator } from '../../../server/app/host/offline.ts';
 import type { TenantActor } from '../../../server/domain/actor.ts';
 import { administrator } from '../../support/open-service.ts';
 import { bytesOf, errorOf, everything, goodPassword, makeUser, originOf } from '../../support/people.ts';

@@ -3,19 +3,19 @@
 // changed from outside.
 
 import { beforeEach, expect, test } from 'vitest';
-import { systemClock } from '../../../server/base/clock.ts';
 import { newId } from '../../../server/base/ids.ts';
+import { systemClock } from '../../../server/base/time.ts';
 import type { Changes } from '../../../server/domain/changes.ts';
 import type { TdeApplication } from '../../../server/domain/tde.ts';
-import { createDirectory } from '../../../server/operations/data-path/directory.ts';
+import { createDirectory } from '../../../server/operations/data-path/create-working-memory.ts';
 import { credentialOwner, keyOwner } from '../../../server/operations/keys/key-records.ts';
 import { defaultTenantSetting } from '../../../server/operations/shared/find.ts';
 import { usesAdmitted } from '../../../server/operations/tde/token-key-pipeline.ts';
 import type { KeyRef } from '../../../server/ports/crypto-core.ts';
-import type { Directory } from '../../../server/ports/directory.ts';
+import { OwnedRecord, type RecordClass } from '../../../server/ports/key-record.ts';
 import type { Ports } from '../../../server/ports/ports.ts';
-import { OwnedRecord, type RecordClass } from '../../../server/ports/records.ts';
 import type { Repositories, Store } from '../../../server/ports/store.ts';
+import type { Directory } from '../../../server/ports/working-memory.ts';
 import { oneEndpoint } from '../../support/one-endpoint.ts';
 import { storeOfTest } from '../../support/open-store.ts';
 import { quietLog } from '../../support/quiet-log.ts';

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { toRfc3339 } from '../../../server/base/clock.ts';
+import { openPostgresStore, openStore } from '../../../server/adapters/store/store.ts';
 import {
   type DroppedRequests,
   entryLine,
@@ -12,14 +12,14 @@ import {
   type RequestEntry,
   type RequestLogVerdict,
 } from '../../../server/base/request-minutes.ts';
-import { gatherMinutes, verifyRequestLog } from '../../../server/cli/requests-verify.ts';
+import { toRfc3339 } from '../../../server/base/time.ts';
+import { gatherMinutes, verifyRequestLog } from '../../../server/cli/verify/request-export.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import { representRequest } from '../../../server/fronts/api/represent.ts';
 import { createRequestMinutes, verifyRequests } from '../../../server/operations/requests/request-minutes.ts';
 import { createRemovals } from '../../../server/operations/requests/request-retention.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import type { XksRequestRecord } from '../../../server/ports/xks-directory.ts';
-import { openPostgresStore, openStore } from '../../../server/store/store.ts';
 import { folderOfTest } from '../../support/folders.ts';
 import { startPostgres } from '../../support/postgresql.ts';
 import { quietLog } from '../../support/quiet-log.ts';

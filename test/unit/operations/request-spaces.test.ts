@@ -3,14 +3,14 @@
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { everyTenant } from '../../../server/domain/tenant.ts';
-import { createDirectory } from '../../../server/operations/data-path/directory.ts';
+import { createDirectory } from '../../../server/operations/data-path/create-working-memory.ts';
 import { createUsageLog } from '../../../server/operations/data-path/usage-log.ts';
 import { createRequestMinutes, verifyRequests } from '../../../server/operations/requests/request-minutes.ts';
 import { createRequestQueue } from '../../../server/operations/requests/request-queue.ts';
 import { createHousekeeping, type Housekeeping } from '../../../server/operations/service/housekeeping.ts';
 import { createJobBoard } from '../../../server/operations/shared/job-board.ts';
-import type { Directory } from '../../../server/ports/directory.ts';
 import type { Store } from '../../../server/ports/store.ts';
+import type { Directory } from '../../../server/ports/working-memory.ts';
 import type { XksRequestRecord } from '../../../server/ports/xks-directory.ts';
 import { deadlinesBy } from '../../support/deadlines.ts';
 import { storeOfTest } from '../../support/open-store.ts';

@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync, renameSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { beginJournal, undoRestore } from '../../../server/app/restore-journal.ts';
+import { beginJournal, undoRestore } from '../../../server/app/host/restore-journal.ts';
 import { folderOfTest } from '../../support/folders.ts';
 
 test('a root key that a person has moved to its place since then is left alone', () => {

@@ -1,7 +1,7 @@
 // Keys that are sent to the service: the recipient key, the binding, and its expiry.
 import { createCipheriv, generateKeyPairSync, randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { ServiceInfo, TdeRoutes, TokenObject } from '../../../server/fronts/contract/tde.ts';
+import type { ServiceInfo, TdeRoutes, TokenObject } from '../../../server/contract/tde.ts';
 import {
   administrator,
   callTde,

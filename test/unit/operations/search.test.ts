@@ -3,7 +3,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Grant, Role } from '../../../server/domain/access.ts';
 import { acrossTenants, inTenant, type TenantActor } from '../../../server/domain/actor.ts';
-import { type SearchKind, searchKindNames } from '../../../server/domain/search.ts';
+import { type SearchKind, searchKindNames } from '../../../server/domain/search-terms.ts';
 import { administrator, masterKey, registerCaller } from '../../support/open-service.ts';
 import { sharedService } from '../../support/shared.ts';
 import { handOf } from '../../support/snapshots.ts';

@@ -1,8 +1,8 @@
 // Second factors over the real store and addon: one-time passwords, recovery codes, tokens of one's
 // own.
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { ServiceErrorCode } from '../../../server/base/errors.ts';
-import type { SessionCaller, StartedSession } from '../../../server/operations/people/interface.ts';
+import type { ServiceErrorCode } from '../../../server/base/service-error.ts';
+import type { SessionCaller, StartedSession } from '../../../server/operations/people/people-operations.ts';
 import { administrator, auditKindsOf, type OpenedService, openTestService } from '../../support/open-service.ts';
 import { bytesOf, errorOf, everything, goodPassword, makeUser, originOf } from '../../support/people.ts';
 import { queryStored } from '../../support/test-store.ts';

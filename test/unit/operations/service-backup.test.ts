@@ -17,21 +17,21 @@ import { join } from 'node:path';
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
-import { createBackup, readBackupReceipts } from '../../../server/app/create-backup.ts';
-import { backUpRootKey, verifyOffline } from '../../../server/app/offline.ts';
-import { differingLines, restoreBackup, verifyBackup } from '../../../server/app/restore-backup.ts';
-import { parseVerifierKey, type Verifier } from '../../../server/base/checkpoint.ts';
-import { newId } from '../../../server/base/ids.ts';
-import { formatRecoveryKey } from '../../../server/base/recovery-key.ts';
-import { type Config, loadConfig } from '../../../server/config/config.ts';
-import { backupClosingText } from '../../../server/domain/service-backup.ts';
 import {
   draftOf,
   openBackupKey,
   readBackup,
   readBackupHead,
   writeBackup,
-} from '../../../server/snapshots/backup-file.ts';
+} from '../../../server/adapters/archives/backup-file.ts';
+import { type Config, loadConfig } from '../../../server/app/config/config.ts';
+import { createBackup, readBackupReceipts } from '../../../server/app/host/create-backup.ts';
+import { backUpRootKey, verifyOffline } from '../../../server/app/host/offline.ts';
+import { differingLines, restoreBackup, verifyBackup } from '../../../server/app/host/restore-backup.ts';
+import { parseVerifierKey, type Verifier } from '../../../server/base/checkpoint.ts';
+import { newId } from '../../../server/base/ids.ts';
+import { formatRecoveryKey } from '../../../server/base/recovery-key.ts';
+import { backupClosingText } from '../../../server/domain/service-backup.ts';
 import { crashPoints } from '../../support/crash-points.ts';
 import { sharedFolder } from '../../support/folders.ts';
 import {

@@ -1,6 +1,6 @@
 // A fork of a log at a sink whose files cannot be moved: each attempt finds it again.
 import { expect, test } from 'vitest';
-import { systemClock } from '../../../server/base/clock.ts';
+import { systemClock } from '../../../server/base/time.ts';
 import { serviceActor } from '../../../server/domain/actor.ts';
 import { createLogForwarding } from '../../../server/operations/audit/forward-logs.ts';
 import type { LogSink } from '../../../server/ports/log-sink.ts';

@@ -3,7 +3,7 @@
 // addon, one call at a time and many at once.
 
 import { beforeAll, describe, expect, test } from 'vitest';
-import { decodeHead } from '../../../server/fronts/contract/tde.ts';
+import { decodeHead } from '../../../server/contract/tde.ts';
 import type { NewTokenObject, TdeCaller, VisibleObject } from '../../../server/operations/index.ts';
 import { administrator, dataObject, masterKey, registerCaller } from '../../support/open-service.ts';
 import { codeOfWork } from '../../support/outcomes.ts';

@@ -5,12 +5,12 @@
 // everything is as it was.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { verifyOffline } from '../../../server/app/offline.ts';
-import { ServiceError } from '../../../server/base/errors.ts';
+import { tables } from '../../../server/adapters/store/schema/schema.ts';
+import type { TableDeclaration } from '../../../server/adapters/store/schema/tables/table.ts';
+import { verifyOffline } from '../../../server/app/host/offline.ts';
+import { ServiceError } from '../../../server/base/service-error.ts';
 import { StartError } from '../../../server/base/start-error.ts';
 import { uriPathOf } from '../../../server/fronts/api/represent.ts';
-import { tables } from '../../../server/store/schema.ts';
-import type { TableDeclaration } from '../../../server/store/tables/table.ts';
 import {
   administrator,
   dataObject,

@@ -3,7 +3,7 @@
 // call beside each refused one shows that the rule refuses, and nothing else.
 import { generateKeyPairSync, privateDecrypt } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { KeyRules, TdeRoutes } from '../../../server/fronts/contract/tde.ts';
+import type { KeyRules, TdeRoutes } from '../../../server/contract/tde.ts';
 import {
   administrator,
   callTde,

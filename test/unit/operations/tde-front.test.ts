@@ -5,14 +5,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { serviceErrorCodes } from '../../../server/base/errors.ts';
-import {
-  envelopeType,
-  maxEnvelope,
-  packEnvelope,
-  type TdeRoutes,
-  tdeRoutes,
-} from '../../../server/fronts/contract/tde.ts';
+import { serviceErrorCodes } from '../../../server/base/service-error.ts';
+import { envelopeType, maxEnvelope, packEnvelope, type TdeRoutes, tdeRoutes } from '../../../server/contract/tde.ts';
 import type { TdeCaller } from '../../../server/operations/index.ts';
 import {
   administrator,

@@ -1,13 +1,7 @@
 // Requests of database hosts that are sent again under their key: carried out once, and answered as
 // the first time.
 import { beforeAll, expect, test } from 'vitest';
-import {
-  envelopeType,
-  instanceText,
-  packEnvelope,
-  type TdeRoutes,
-  tdeRoutes,
-} from '../../../server/fronts/contract/tde.ts';
+import { envelopeType, instanceText, packEnvelope, type TdeRoutes, tdeRoutes } from '../../../server/contract/tde.ts';
 import { dataObject, instance, masterKey, registerCaller, sendTde } from '../../support/open-service.ts';
 import { sealedBytes } from '../../support/sealed-key.ts';
 import { sharedService } from '../../support/shared.ts';

@@ -3,8 +3,8 @@
 import { copyFileSync, cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
-import { verifyOffline } from '../../../server/app/offline.ts';
-import { systemClock } from '../../../server/base/clock.ts';
+import { verifyOffline } from '../../../server/app/host/offline.ts';
+import { systemClock } from '../../../server/base/time.ts';
 import { inTenant, serviceActor, type TenantActor } from '../../../server/domain/actor.ts';
 import type { TdeCaller } from '../../../server/operations/index.ts';
 import { clearingSteps } from '../../../server/operations/tenants/purge-steps.ts';

@@ -1,7 +1,7 @@
 // Which person is behind a token stands in its row, under the code: a writer of the database who
 // changes the record of who made it for a moment makes no second approver.
 import { beforeEach, expect, test } from 'vitest';
-import { ServiceError } from '../../../server/base/errors.ts';
+import { ServiceError } from '../../../server/base/service-error.ts';
 import type { Role } from '../../../server/domain/access.ts';
 import { inTenant, type TenantActor } from '../../../server/domain/actor.ts';
 import { administrator, masterKey, registerCaller } from '../../support/open-service.ts';

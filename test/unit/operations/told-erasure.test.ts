@@ -1,7 +1,7 @@
 // The state of the erasure run on a node without the duty: a run that waits is never said to be
 // idle, and only what the run of the node that has the duty tells is believed.
 import { beforeEach, expect, test } from 'vitest';
-import { systemClock } from '../../../server/base/clock.ts';
+import { systemClock } from '../../../server/base/time.ts';
 import { rotationSetting } from '../../../server/domain/changes.ts';
 import { newKey } from '../../../server/domain/key.ts';
 import { type FleetNode, runOf } from '../../../server/domain/node.ts';

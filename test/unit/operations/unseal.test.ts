@@ -1,6 +1,6 @@
 // A sealed service: wrong passphrases slow down the caller who gives them, and no one else.
 import { expect, test } from 'vitest';
-import type { ServiceErrorCode } from '../../../server/base/errors.ts';
+import type { ServiceErrorCode } from '../../../server/base/service-error.ts';
 import { createUnsealing } from '../../../server/operations/root/unseal.ts';
 import type { RootProvider } from '../../../server/ports/root-provider.ts';
 import { errorOf } from '../../support/people.ts';

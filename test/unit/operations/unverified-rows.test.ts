@@ -3,7 +3,7 @@
 // when it is as it was.
 import type { SQLInputValue } from 'node:sqlite';
 import { beforeAll, expect, test } from 'vitest';
-import { ServiceError } from '../../../server/base/errors.ts';
+import { ServiceError } from '../../../server/base/service-error.ts';
 import { administrator, masterKey, registerCaller } from '../../support/open-service.ts';
 import { sharedService } from '../../support/shared.ts';
 import { files, read } from '../../support/sources.ts';
@@ -137,8 +137,8 @@ test('a key whose row was changed is destroyed under the rules of every vault, b
 
 /** Why each reads rows that may have been changed from outside. */
 const asStored: Readonly<Record<string, string>> = {
-  'diagnostics/endpoint/run.ts': 'its checks say what is wrong with them',
-  'diagnostics/key-store-probe.ts': 'shows what the cloud would find',
+  'adapters/diagnosis/run-endpoint-checks.ts': 'its checks say what is wrong with them',
+  'adapters/diagnosis/key-store-probe.ts': 'shows what the cloud would find',
   'operations/access/access.ts': 'refuses by the state that requests are refused by already',
   'operations/copies/copies-of.ts': 'shows the name of a tenant',
   'operations/data-path/held-applications.ts': 'keeps them marked, so that callers are refused by name',
@@ -169,7 +169,7 @@ test('only files that decide nothing by it read rows as they are stored', () => 
   const found = files(['server'], '.ts')
     .filter(
       (path) =>
-        !path.startsWith('server/store/') &&
+        !path.startsWith('server/adapters/store/') &&
         /(tenants|vaults|keys|groups|applications|endpoints)\.stored\(/.test(read(path)),
     )
     .map((path) => path.slice('server/'.length));

@@ -2,7 +2,7 @@
 // it that was put back, and takes it for the newest one.
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { systemClock } from '../../../server/base/clock.ts';
+import { systemClock } from '../../../server/base/time.ts';
 import { serviceActor } from '../../../server/domain/actor.ts';
 import type { Approval } from '../../../server/domain/approval.ts';
 import { createApprovalRequests } from '../../../server/operations/approvals/approval-requests.ts';

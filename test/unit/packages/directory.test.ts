@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { inspectPackageDirectory, openPackageDirectory } from '../../../server/packages/directory.ts';
+import { inspectPackageDirectory, openPackageDirectory } from '../../../server/adapters/packages/package-folder.ts';
 import { sharedFolder } from '../../support/folders.ts';
 
 const good = 'dke-provider_1.0.0_amd64.deb';

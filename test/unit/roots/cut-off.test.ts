@@ -5,17 +5,17 @@ import { copyFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { core, type KekRef } from '../../../addon/core.ts';
-import { openFileRoot } from '../../../server/roots/file.ts';
-import { rootFilesBeside } from '../../../server/roots/files.ts';
-import { openRoot } from '../../../server/roots/open.ts';
-import { createWays } from '../../../server/roots/ways.ts';
+import { rootFilesBeside } from '../../../server/adapters/roots/durable-files.ts';
+import { openFileRoot } from '../../../server/adapters/roots/file-root.ts';
+import { openRoot } from '../../../server/adapters/roots/open-root.ts';
+import { createWays } from '../../../server/adapters/roots/unlock-ways.ts';
 import {
   changeWays,
   createWrapped,
   type NewWay,
   readWrapped,
   unlockWrapped,
-} from '../../../server/roots/wrapped-file.ts';
+} from '../../../server/adapters/roots/wrapped-file.ts';
 import { crashPoints } from '../../support/crash-points.ts';
 import { folderOfTest, sharedFolder } from '../../support/folders.ts';
 

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
-import { openFileRoot } from '../../../server/roots/file.ts';
+import { openFileRoot } from '../../../server/adapters/roots/file-root.ts';
 import { folderOfTest } from '../../support/folders.ts';
 
 core.initialize({ allowUnlocked: true });

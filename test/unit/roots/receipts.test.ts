@@ -2,7 +2,7 @@
 import { chownSync, mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { addReceipt, readReceipts } from '../../../server/roots/receipts.ts';
+import { addReceipt, readReceipts } from '../../../server/adapters/roots/receipts.ts';
 import { folderOfTest } from '../../support/folders.ts';
 
 const read = (path: string) => readReceipts(path, (found) => found);

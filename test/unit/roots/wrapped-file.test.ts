@@ -11,8 +11,8 @@ import {
   type OpenWrapped,
   readWrapped,
   unlockWrapped,
-} from '../../../server/roots/wrapped-file.ts';
-import { wrappedRoot } from '../../../server/roots/wrapped-root.ts';
+} from '../../../server/adapters/roots/wrapped-file.ts';
+import { wrappedRoot } from '../../../server/adapters/roots/wrapped-root.ts';
 import { folderOfTest } from '../../support/folders.ts';
 import { run } from '../../support/tools.ts';
 
@@ -153,7 +153,7 @@ test.runIf(process.getuid?.() === 0)(
     chmodSync(folder, 0o755);
     chownSync(path, 0, 10_001);
     chmodSync(path, 0o440);
-    const module = resolve(import.meta.dirname, '../../../server/roots/wrapped-file.ts');
+    const module = resolve(import.meta.dirname, '../../../server/adapters/roots/wrapped-file.ts');
     // The program is loaded as root: it may be in a folder that no other user reads.
     const script = `import { readWrapped, readWrappedBackup } from ${JSON.stringify(module)};
     const [, path, how] = process.argv;

@@ -7,20 +7,6 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { core, type KeyRef } from '../../../addon/core.ts';
 import { labelBytes } from '../../../addon/labels.ts';
-import { backupOfOneService } from '../../../server/app/create-backup.ts';
-import { canonicalJson } from '../../../server/base/bytes.ts';
-import { parseVerifierKey, verifierKey } from '../../../server/base/checkpoint.ts';
-import { ServiceError } from '../../../server/base/errors.ts';
-import {
-  backupContext,
-  formatRecoveryKey,
-  parseRecoveryKey,
-  type RecoveryPublicKey,
-} from '../../../server/base/recovery-key.ts';
-import { openRecoveryKeyFile } from '../../../server/cli/recovery-key-file.ts';
-import { backupClosingText } from '../../../server/domain/service-backup.ts';
-import { mostRecoveryKeys } from '../../../server/operations/snapshots/recovery-keys.ts';
-import type { BackupAuthority } from '../../../server/ports/backup-authority.ts';
 import {
   draftOf,
   openBackupKey,
@@ -28,7 +14,21 @@ import {
   readBackupHead,
   requireSigner,
   writeBackup,
-} from '../../../server/snapshots/backup-file.ts';
+} from '../../../server/adapters/archives/backup-file.ts';
+import { backupOfOneService } from '../../../server/app/host/create-backup.ts';
+import { canonicalJson } from '../../../server/base/bytes.ts';
+import { parseVerifierKey, verifierKey } from '../../../server/base/checkpoint.ts';
+import {
+  backupContext,
+  formatRecoveryKey,
+  parseRecoveryKey,
+  type RecoveryPublicKey,
+} from '../../../server/base/recovery-key.ts';
+import { ServiceError } from '../../../server/base/service-error.ts';
+import { openRecoveryKeyFile } from '../../../server/cli/service/recovery-key-file.ts';
+import { backupClosingText } from '../../../server/domain/service-backup.ts';
+import { mostRecoveryKeys } from '../../../server/operations/snapshots/recovery-keys.ts';
+import type { BackupAuthority } from '../../../server/ports/backup-authority.ts';
 import { sharedFolder } from '../../support/folders.ts';
 import fc from '../../support/property.ts';
 

@@ -9,7 +9,7 @@ import { formatRecoveryKey } from '../../../server/base/recovery-key.ts';
 import { inTenant } from '../../../server/domain/actor.ts';
 import { ApprovalNeeded } from '../../../server/domain/approval.ts';
 import type { TdeCaller } from '../../../server/operations/index.ts';
-import type { RestoreRequest } from '../../../server/operations/snapshots/interface.ts';
+import type { RestoreRequest } from '../../../server/operations/snapshots/snapshots-operations.ts';
 import { snapshotFileOf as fileOf, holdOldDatabase, piecesOf as pieces } from '../../support/adversaries.ts';
 import { folderOfTest } from '../../support/folders.ts';
 import {

@@ -15,10 +15,10 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { openArchive } from '../../../server/adapters/archives/archive.ts';
 import { parseVerifierKey } from '../../../server/base/checkpoint.ts';
 import { parseRecoveryKey, recoveryKeyId } from '../../../server/base/recovery-key.ts';
-import { describeRecoveryKeyFile, openRecoveryKeyFile } from '../../../server/cli/recovery-key-file.ts';
-import { openArchive } from '../../../server/snapshots/archive.ts';
+import { describeRecoveryKeyFile, openRecoveryKeyFile } from '../../../server/cli/service/recovery-key-file.ts';
 import { core, withKey } from '../../support/core-keys.ts';
 import { openSnapshotKey } from '../../support/snapshot-files.ts';
 

@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ServiceError } from '../../../server/base/errors.ts';
+import { ServiceError } from '../../../server/base/service-error.ts';
 import type { TenantActor } from '../../../server/domain/actor.ts';
 import type { TdeCaller } from '../../../server/operations/index.ts';
 import { idIn } from '../../../server/operations/snapshots/running-restore.ts';

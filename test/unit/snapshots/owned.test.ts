@@ -1,10 +1,10 @@
 // Whose keys a snapshot carries, with a writer of the database: those of rows of its tenant that
 // were not changed from outside.
 import { beforeAll, expect, test } from 'vitest';
-import { OwnedRecord, RecordOwner, recordClasses } from '../../../server/ports/records.ts';
-import { tables } from '../../../server/store/schema.ts';
-import { serviceRecordClasses } from '../../../server/store/tables/keys.ts';
-import type { TableDeclaration } from '../../../server/store/tables/table.ts';
+import { tables } from '../../../server/adapters/store/schema/schema.ts';
+import { serviceRecordClasses } from '../../../server/adapters/store/schema/tables/keys-table.ts';
+import type { TableDeclaration } from '../../../server/adapters/store/schema/tables/table.ts';
+import { OwnedRecord, RecordOwner, recordClasses } from '../../../server/ports/key-record.ts';
 import { administrator, masterKey, registerCaller } from '../../support/open-service.ts';
 import { sharedService } from '../../support/shared.ts';
 import { actorIn, checksOf, handOf, type SnapshotHand } from '../../support/snapshots.ts';

@@ -1,8 +1,8 @@
 // A recovery key that is removed while a snapshot is made: the file, which that key would open,
 // does not become a snapshot, because the record of the removal has not named it.
 import { beforeEach, expect, test } from 'vitest';
-import { systemClock } from '../../../server/base/clock.ts';
 import { recoveryKeyId } from '../../../server/base/recovery-key.ts';
+import { systemClock } from '../../../server/base/time.ts';
 import { serviceActor } from '../../../server/domain/actor.ts';
 import type { RecoveryKey } from '../../../server/domain/snapshot.ts';
 import { originSetting } from '../../../server/operations/audit/audit-origin.ts';

@@ -3,11 +3,11 @@
 // tenant that it is restored into is another thing afterwards, and the service starts again.
 import { isDeepStrictEqual } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
+import { checkOf } from '../../../server/adapters/archives/write-snapshot.ts';
 import { newId, serviceTenantId } from '../../../server/base/ids.ts';
 import { tokenHashUnit } from '../../../server/operations/snapshots/restore-materials.ts';
-import { recordClasses } from '../../../server/ports/records.ts';
+import { recordClasses } from '../../../server/ports/key-record.ts';
 import type { SnapshotRow } from '../../../server/ports/snapshot-archive.ts';
-import { checkOf } from '../../../server/snapshots/writer.ts';
 import { core } from '../../support/core-keys.ts';
 import { type ForgedItem, type Forger, makeForger, withFreshIds } from '../../support/forged-snapshots.ts';
 import { administrator, dataObject, masterKey, registerCaller, toLabel } from '../../support/open-service.ts';

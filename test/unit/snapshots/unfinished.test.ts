@@ -2,14 +2,14 @@
 // block no erasure run after that.
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { systemClock } from '../../../server/base/clock.ts';
+import { openStore } from '../../../server/adapters/store/store.ts';
 import { newId, serviceTenantId } from '../../../server/base/ids.ts';
+import { systemClock } from '../../../server/base/time.ts';
 import { type FleetNode, runOf } from '../../../server/domain/node.ts';
 import type { Snapshot } from '../../../server/domain/snapshot.ts';
 import { setMaker, settleUnfinished } from '../../../server/operations/snapshots/erase-destroyed.ts';
 import type { Ports } from '../../../server/ports/ports.ts';
 import type { Store } from '../../../server/ports/store.ts';
-import { openStore } from '../../../server/store/store.ts';
 import { folderOfTest } from '../../support/folders.ts';
 
 let store: Store;

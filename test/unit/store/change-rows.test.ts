@@ -3,8 +3,8 @@
 // again.
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { codeOfChange } from '../../../server/store/change-codes.ts';
-import { createChangeRows } from '../../../server/store/postgres/change-rows.ts';
+import { createChangeRows } from '../../../server/adapters/store/engine/postgres/change-rows.ts';
+import { codeOfChange } from '../../../server/adapters/store/rows/change-codes.ts';
 
 /** Stands for the row key. */
 const authenticate = (text: string): string => createHash('sha256').update(text).digest('hex');

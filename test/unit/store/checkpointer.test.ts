@@ -6,12 +6,12 @@ import { DatabaseSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { systemClock } from '../../../server/base/clock.ts';
+import { createCheckpointer } from '../../../server/adapters/store/engine/sqlite/checkpointer.ts';
+import { identityOf } from '../../../server/adapters/store/engine/sqlite/own-file.ts';
+import { openStore } from '../../../server/adapters/store/store.ts';
+import { systemClock } from '../../../server/base/time.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import type { Store } from '../../../server/ports/store.ts';
-import { createCheckpointer } from '../../../server/store/sqlite/checkpointer.ts';
-import { identityOf } from '../../../server/store/sqlite/own-file.ts';
-import { openStore } from '../../../server/store/store.ts';
 import { folderOfTest } from '../../support/folders.ts';
 import { requestRecord } from '../../support/request-record.ts';
 

@@ -3,10 +3,10 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
-import { systemClock } from '../../../server/base/clock.ts';
+import { openCommittedMark } from '../../../server/adapters/store/engine/sqlite/committed-mark.ts';
+import { openStore } from '../../../server/adapters/store/store.ts';
+import { systemClock } from '../../../server/base/time.ts';
 import type { Repositories } from '../../../server/ports/store.ts';
-import { openCommittedMark } from '../../../server/store/sqlite/committed-mark.ts';
-import { openStore } from '../../../server/store/store.ts';
 import { folderOfTest } from '../../support/folders.ts';
 
 let folder: string;

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { systemClock } from '../../../server/base/clock.ts';
-import { openStore } from '../../../server/store/store.ts';
+import { openStore } from '../../../server/adapters/store/store.ts';
+import { systemClock } from '../../../server/base/time.ts';
 
 test('a commit waits for a lock of another process without stopping the event loop', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'dke-locked-'));

@@ -4,12 +4,12 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
+import { openStore } from '../../../server/adapters/store/store.ts';
 import type { DualControlRule } from '../../../server/domain/dual-control.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import type { Vault } from '../../../server/domain/vault.ts';
 import { newTenant } from '../../../server/operations/tenants/create-tenant.ts';
 import type { Store } from '../../../server/ports/store.ts';
-import { openStore } from '../../../server/store/store.ts';
 import { folderOfTest } from '../../support/folders.ts';
 import { storedVault } from '../../support/stored.ts';
 import { askUnlocked } from '../../support/test-store.ts';

@@ -2,7 +2,7 @@
 // quarantine ends last.
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { openNodeState, recordRootRestored } from '../../../server/store/node-state.ts';
+import { openNodeState, recordRootRestored } from '../../../server/adapters/store/node-state.ts';
 import { crashPoints } from '../../support/crash-points.ts';
 import { folderOfTest } from '../../support/folders.ts';
 import { quietLog } from '../../support/quiet-log.ts';

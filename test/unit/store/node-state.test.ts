@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { open as openFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test, vi } from 'vitest';
-import { openNodeState, recordRootRestored } from '../../../server/store/node-state.ts';
+import { openNodeState, recordRootRestored } from '../../../server/adapters/store/node-state.ts';
 import { folderOfTest } from '../../support/folders.ts';
 import { quietLog } from '../../support/quiet-log.ts';
 import { differences } from '../../support/sealers.ts';

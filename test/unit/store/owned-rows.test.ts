@@ -1,7 +1,7 @@
 // Rows that a restore puts are of the tenant that it names: other nodes read only what is of that
 // tenant again.
 import { beforeEach, expect, test } from 'vitest';
-import { systemClock } from '../../../server/base/clock.ts';
+import { systemClock } from '../../../server/base/time.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import { newTenant } from '../../../server/operations/tenants/create-tenant.ts';
 import type { Store } from '../../../server/ports/store.ts';

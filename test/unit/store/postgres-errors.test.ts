@@ -7,9 +7,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, expect, test } from 'vitest';
-import { StoreError } from '../../../server/store/errors.ts';
-import { asConnectionError, kindOf, leavesCommitOpen } from '../../../server/store/postgres/errors.ts';
-import { OrderlyClient } from '../../../server/store/postgres/orderly-client.ts';
+import {
+  asConnectionError,
+  kindOf,
+  leavesCommitOpen,
+} from '../../../server/adapters/store/engine/postgres/error-kinds.ts';
+import { OrderlyClient } from '../../../server/adapters/store/engine/postgres/orderly-client.ts';
+import { StoreError } from '../../../server/adapters/store/engine/store-error.ts';
 
 const undo: (() => unknown)[] = [];
 afterEach(async () => {

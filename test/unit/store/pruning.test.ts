@@ -2,14 +2,14 @@
 // row goes when its time is over, not before, and the key records that it owns with it.
 import { Kysely, sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { sqliteColumns, temporaryDatabase } from '../../../server/adapters/store/engine/sqlite/dialect.ts';
+import { createRepositories } from '../../../server/adapters/store/repositories/repositories.ts';
+import { createRowSet } from '../../../server/adapters/store/rows/row-set.ts';
+import { createTables } from '../../../server/adapters/store/schema/create-tables.ts';
+import { type Declaration, declared, type Schema } from '../../../server/adapters/store/schema/schema.ts';
+import type { ColumnKind } from '../../../server/adapters/store/schema/tables/table.ts';
 import { newId, serviceTenantId } from '../../../server/base/ids.ts';
 import { repeatMs } from '../../../server/domain/tde.ts';
-import { createTables } from '../../../server/store/create-tables.ts';
-import { createRepositories } from '../../../server/store/repositories.ts';
-import { createRowSet } from '../../../server/store/row-set.ts';
-import { type Declaration, declared, type Schema } from '../../../server/store/schema.ts';
-import { sqliteColumns, temporaryDatabase } from '../../../server/store/sqlite/dialect.ts';
-import type { ColumnKind } from '../../../server/store/tables/table.ts';
 
 const now = 1_000 * 86_400_000;
 const idleMs = 3_600_000;

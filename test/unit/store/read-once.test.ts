@@ -2,7 +2,7 @@
 // whatever was written between them.
 
 import { expect, test } from 'vitest';
-import { createReadOnce } from '../../../server/store/postgres/read-once.ts';
+import { createReadOnce } from '../../../server/adapters/store/engine/postgres/read-once.ts';
 import fc from '../../support/property.ts';
 
 type Step = readonly [

@@ -6,11 +6,11 @@ import { setImmediate } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { CompiledQuery, Kysely } from 'kysely';
 import { afterEach, beforeEach, describe, expect, type MockInstance, test, vi } from 'vitest';
-import { systemClock } from '../../../server/base/clock.ts';
+import { ReadingConnection, readingDialect } from '../../../server/adapters/store/engine/sqlite/reading-connection.ts';
+import { openStore } from '../../../server/adapters/store/store.ts';
+import { systemClock } from '../../../server/base/time.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import { createRequestMinutes } from '../../../server/operations/requests/request-minutes.ts';
-import { ReadingConnection, readingDialect } from '../../../server/store/sqlite/reading-connection.ts';
-import { openStore } from '../../../server/store/store.ts';
 import { folderOfTest } from '../../support/folders.ts';
 import { requestRecord } from '../../support/request-record.ts';
 

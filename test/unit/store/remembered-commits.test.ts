@@ -3,10 +3,10 @@
 // ends without this one.
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '../../../server/base/clock.ts';
+import { openPostgresStore } from '../../../server/adapters/store/store.ts';
 import { newId } from '../../../server/base/ids.ts';
+import { systemClock } from '../../../server/base/time.ts';
 import type { Repositories } from '../../../server/ports/store.ts';
-import { openPostgresStore } from '../../../server/store/store.ts';
 import { type PostgresServer, startPostgres } from '../../support/postgresql.ts';
 
 let postgres: PostgresServer;

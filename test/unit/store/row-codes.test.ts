@@ -3,8 +3,8 @@
 // edited.
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import { authenticationCode, policyColumns, rowIntegrity } from '../../../server/adapters/store/rows/row-codes.ts';
 import type { RowJob } from '../../../server/base/row-jobs.ts';
-import { authenticationCode, policyColumns, rowIntegrity } from '../../../server/store/row-codes.ts';
 import recorded from './row-codes.json' with { type: 'json' };
 
 type Table = keyof typeof policyColumns;

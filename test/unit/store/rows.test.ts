@@ -2,7 +2,7 @@
 // that a copy is of) only where it has a value.
 import { createHmac } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { authenticationCode, policyColumns, rowIntegrity } from '../../../server/store/row-codes.ts';
+import { authenticationCode, policyColumns, rowIntegrity } from '../../../server/adapters/store/rows/row-codes.ts';
 
 const authenticate = (text: string): string => createHmac('sha256', 'a test').update(text).digest('hex');
 const row = Object.fromEntries(

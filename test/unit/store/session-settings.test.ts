@@ -1,7 +1,7 @@
 // What a connection to PostgreSQL has set is compared with what it reads back: a pooler or an
 // extension that changes it is noticed before anything is written.
 import { expect, test } from 'vitest';
-import { requireOwnBackend, requireSession } from '../../../server/store/postgres/session.ts';
+import { requireOwnBackend, requireSession } from '../../../server/adapters/store/engine/postgres/session-settings.ts';
 
 const settings =
   'lock_timeout=0 default_transaction_isolation=read committed default_transaction_read_only=off default_transaction_deferrable=off';

@@ -9,7 +9,7 @@ import {
   rowMac,
   rowVersion,
   text,
-} from '../../../server/store/tables/table.ts';
+} from '../../../server/adapters/store/schema/tables/table.ts';
 
 const columns = { id: text({ key: true }), used_at: long({ null: true }), row_mac: rowMac, row_version: rowVersion };
 

@@ -1,6 +1,6 @@
 // What a commit waits for: the disk, unless every unit in it may be lost.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { createWriter, type Writer } from '../../../server/store/writer.ts';
+import { createWriter, type Writer } from '../../../server/adapters/store/transactions/commit-writer.ts';
 
 const nothing = async (): Promise<void> => undefined;
 

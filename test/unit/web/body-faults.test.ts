@@ -4,11 +4,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { isIPv4, isIPv6 } from 'node:net';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { apiRoutes } from '../../../server/fronts/contract/api/index.ts';
-import type { RouteGroup, RouteRow } from '../../../server/fronts/contract/api/row.ts';
-import { bodyFaults, rowOf } from '../../../server/web/src/api/body-faults.ts';
-import type { Method } from '../../../server/web/src/api/client.ts';
-import * as inBrowser from '../../../server/web/src/api/net.ts';
+import { bodyFaults, rowOf } from '../../../server/clients/web/src/api/body-faults.ts';
+import type { Method } from '../../../server/clients/web/src/api/client.ts';
+import * as inBrowser from '../../../server/clients/web/src/api/net.ts';
+import { apiRoutes } from '../../../server/contract/api/index.ts';
+import type { RouteGroup, RouteRow } from '../../../server/contract/api/row.ts';
 import fc from '../../support/property.ts';
 
 const rows: readonly RouteRow[] = Object.values<RouteGroup>(apiRoutes).flatMap((group) => Object.values(group));
@@ -65,21 +65,21 @@ test('an address is one in the browser when it is one in the service', () => {
 });
 
 test('every form of a resource is the one that asks', () => {
-  const root = resolve(import.meta.dirname, '../../../server/web/src');
+  const root = resolve(import.meta.dirname, '../../../server/clients/web/src');
   const others = new Set([
     // Prove who a person is: the service alone may answer.
-    'app/sign-in.tsx',
-    'components/people/other-ways.tsx',
-    'components/people/totp.tsx',
+    'shell/sign-in.tsx',
+    'people/other-ways.tsx',
+    'people/totp.tsx',
     // Work with files in the browser.
-    'components/recovery/new-recovery-key.tsx',
-    'components/recovery/snapshot-import.tsx',
-    'pages/snapshot-restore.tsx',
+    'snapshots/new-recovery-key.tsx',
+    'snapshots/snapshot-import.tsx',
+    'snapshots/snapshot-restore.tsx',
     // Several calls in turn, each of which uses what the one before has made.
-    'pages/connect.tsx',
+    'service/connect.tsx',
     // Tries rules, and changes nothing.
-    'pages/endpoint-rules.tsx',
-    'components/forms/form.tsx',
+    'endpoints/endpoint-rules.tsx',
+    'ui/forms/form.tsx',
   ]);
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.tsx'));
   const own = files.filter((file) => readFileSync(join(root, file), 'utf8').includes('<form'));

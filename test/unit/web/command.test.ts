@@ -4,9 +4,9 @@ import { execFileSync } from 'node:child_process';
 import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { makeProgram } from '../../../server/cli/program.ts';
-import { apiRoutes } from '../../../server/fronts/contract/api/index.ts';
-import type { RouteGroup } from '../../../server/fronts/contract/api/row.ts';
-import { commands, commandWords, formatCommand } from '../../../server/web/src/api/command.ts';
+import { commands, commandWords, formatCommand } from '../../../server/clients/web/src/api/command.ts';
+import { apiRoutes } from '../../../server/contract/api/index.ts';
+import type { RouteGroup } from '../../../server/contract/api/row.ts';
 
 const patternOf = (method: string, path: string): string =>
   `${method.toUpperCase()} ${path.replaceAll(/\{\w+\}/g, '*')}`;

@@ -1,8 +1,7 @@
 // The course of requests at the console: what is drawn, and which figures are said of how many
 // requests.
 import { describe, expect, test } from 'vitest';
-import type { LatencyPoint } from '../../../server/fronts/contract/api/overview.ts';
-import { withWords } from '../../../server/web/src/app/fragment.ts';
+import { withWords } from '../../../server/clients/web/src/session/fragment.ts';
 import {
   figuresOf,
   isSparse,
@@ -11,7 +10,8 @@ import {
   periodWords,
   pointsIn,
   readPeriod,
-} from '../../../server/web/src/components/endpoints/course.ts';
+} from '../../../server/clients/web/src/ui/charts/course.ts';
+import type { LatencyPoint } from '../../../server/contract/api/overview-routes.ts';
 
 const point = (minute: number, requests: number, p99Ms = 40): LatencyPoint => ({
   at: new Date(Date.UTC(2026, 2, 1, 9, minute)).toISOString(),

@@ -1,7 +1,7 @@
 // The graph of dependencies: what it shows, what it counts instead, and which lines it has.
 import { expect, test } from 'vitest';
-import type { Key, KeyUse, Snapshot } from '../../../server/web/src/api/types.ts';
-import { few, graphOfKey, type Thing } from '../../../server/web/src/components/map/graph.ts';
+import type { Key, KeyUse, Snapshot } from '../../../server/clients/web/src/api/types.ts';
+import { few, graphOfKey, type Thing } from '../../../server/clients/web/src/map/graph.ts';
 
 const key = {
   ...{ id: 'k', name: 'orders', tenantId: 't', vaultId: 'v' },

@@ -1,6 +1,6 @@
 // Moments in the addresses of the console: the same period wherever a link is opened.
 import { expect, test } from 'vitest';
-import { toEntered, toMoment } from '../../../server/web/src/components/fields/moments.ts';
+import { toEntered, toMoment } from '../../../server/clients/web/src/ui/fields/moments.ts';
 import fc from '../../support/property.ts';
 
 test('what is entered is a moment with its zone, and comes back as it was entered', () => {

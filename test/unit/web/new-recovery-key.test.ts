@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
 import { formatRecoveryKey, parseRecoveryKey } from '../../../server/base/recovery-key.ts';
-import { describeRecoveryKeyFile, openRecoveryKeyFile } from '../../../server/cli/recovery-key-file.ts';
-import { makeRecoveryKey } from '../../../server/web/src/recovery/new-recovery-key.ts';
+import { describeRecoveryKeyFile, openRecoveryKeyFile } from '../../../server/cli/service/recovery-key-file.ts';
+import { makeRecoveryKey } from '../../../server/clients/web/src/recovery/new-recovery-key.ts';
 import { sharedFolder } from '../../support/folders.ts';
 
 const folder = sharedFolder();

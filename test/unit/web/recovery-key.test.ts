@@ -5,8 +5,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type Key, open, seal } from '../../../server/web/src/recovery/hpke.ts';
-import { answerOpening, describeFile, openRecord } from '../../../server/web/src/recovery/recovery-key.ts';
+import { type Key, open, seal } from '../../../server/clients/web/src/recovery/hpke.ts';
+import { answerOpening, describeFile, openRecord } from '../../../server/clients/web/src/recovery/recovery-key.ts';
 
 const format = readFileSync(join(import.meta.dirname, '../../../addon/FORMAT.md'), 'utf8');
 const readVector = (name: string): ((member: string) => string) => {

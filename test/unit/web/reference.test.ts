@@ -1,9 +1,7 @@
 // The reference of the API at the console: it shows every operation, and what it shows as an
 // example is what the service takes.
 import { expect, test } from 'vitest';
-import { apiRoutes } from '../../../server/fronts/contract/api/index.ts';
-import type { RouteGroup } from '../../../server/fronts/contract/api/row.ts';
-import { formatTarget } from '../../../server/web/src/api/client.ts';
+import { formatTarget } from '../../../server/clients/web/src/api/client.ts';
 import {
   type ApiDocument,
   answerOf,
@@ -13,7 +11,9 @@ import {
   membersOf,
   operationsOf,
   typeOf,
-} from '../../../server/web/src/components/reference/reference.ts';
+} from '../../../server/clients/web/src/reference/use-reference.ts';
+import { apiRoutes } from '../../../server/contract/api/index.ts';
+import type { RouteGroup } from '../../../server/contract/api/row.ts';
 import { adminToken, openFront } from '../api/operations.ts';
 
 const front = openFront();

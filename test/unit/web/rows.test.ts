@@ -2,10 +2,10 @@
 // and a list as a file.
 
 import { describe, expect, test } from 'vitest';
-import { withWords } from '../../../server/web/src/app/fragment.ts';
-import { fileName, formatRows } from '../../../server/web/src/components/table/export.ts';
-import { heightBefore, type ListPage, rowsBetween, WholeRows } from '../../../server/web/src/components/table/rows.ts';
-import { readView, type View, viewWords } from '../../../server/web/src/components/table/view.ts';
+import { withWords } from '../../../server/clients/web/src/session/fragment.ts';
+import { fileName, formatRows } from '../../../server/clients/web/src/ui/table/export.ts';
+import { heightBefore, type ListPage, rowsBetween, WholeRows } from '../../../server/clients/web/src/ui/table/rows.ts';
+import { readView, type View, viewWords } from '../../../server/clients/web/src/ui/table/view.ts';
 import fc from '../../support/property.ts';
 
 interface Row {

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
 import { admitCaller } from '../../../server/fronts/shared/admission.ts';
-import { readBody } from '../../../server/fronts/xks/request.ts';
+import { readBody } from '../../../server/fronts/xks/xks-request.ts';
 
 test.each([1, 3])('a caller that leaves after %i pieces leaves no plaintext behind', async (count) => {
   const incoming = Object.assign(new PassThrough(), { headers: {}, httpVersionMajor: 2, socket: { bytesRead: 0 } });

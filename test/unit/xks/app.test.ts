@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { core } from '../../../addon/core.ts';
-import { createXksFront } from '../../../server/fronts/xks/app.ts';
+import { createXksFront } from '../../../server/fronts/xks/xks-front.ts';
 import { sharedFolder } from '../../support/folders.ts';
 import { signXksRequest } from '../../support/sign.ts';
 import { aesKey, createTestDirectory, secretKey, type TestDirectory } from '../../support/xks-directory.ts';

@@ -1,11 +1,11 @@
 // What a handler of the API is, for every row of the contract: the types of `Handlers` make the
 // compiler ask for every row.
 
+import type { ApiRoutes } from '../../../contract/api/index.ts';
+import type { AnswerOf, RouteInput, RouteRow } from '../../../contract/api/row.ts';
 import type { Grant } from '../../../domain/access.ts';
 import type { TenantActor } from '../../../domain/actor.ts';
-import type { SessionCaller, SignInOrigin } from '../../../operations/people/interface.ts';
-import type { ApiRoutes } from '../../contract/api/index.ts';
-import type { AnswerOf, RouteInput, RouteRow } from '../../contract/api/row.ts';
+import type { SessionCaller, SignInOrigin } from '../../../operations/people/people-operations.ts';
 import type { StreamedFile } from '../export.ts';
 
 /**

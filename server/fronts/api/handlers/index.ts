@@ -1,40 +1,40 @@
 // One handler a row of the contract: it calls one operation and represents what came back. One file
 // a resource.
 
-import { ServiceError } from '../../../base/errors.ts';
+import { ServiceError } from '../../../base/service-error.ts';
 import type { Operations } from '../../../operations/index.ts';
-import { applicationsHandlers } from './applications.ts';
-import { approvalsHandlers } from './approvals.ts';
-import { auditHandlers } from './audit.ts';
-import { clockHandlers } from './clock.ts';
-import { copiesHandlers } from './copies.ts';
-import { deviceSignInHandlers } from './device-sign-in.ts';
-import { diagnosticsHandlers } from './diagnostics.ts';
-import { endpointsHandlers } from './endpoints.ts';
-import { externalKeyStoresHandlers } from './external-key-stores.ts';
+import { applicationsHandlers } from './applications-handlers.ts';
+import { approvalsHandlers } from './approvals-handlers.ts';
+import { auditHandlers } from './audit-handlers.ts';
+import { clockHandlers } from './clock-handlers.ts';
+import { copiesHandlers } from './copies-handlers.ts';
+import { deviceSignInHandlers } from './device-sign-in-handlers.ts';
+import { diagnosticsHandlers } from './diagnostics-handlers.ts';
+import { endpointsHandlers } from './endpoints-handlers.ts';
+import { externalKeyStoresHandlers } from './external-key-stores-handlers.ts';
 import type { Handlers } from './handler.ts';
-import { keysHandlers } from './keys.ts';
-import { masterKeysHandlers } from './master-keys.ts';
-import { nodesHandlers } from './nodes.ts';
-import { notificationsHandlers } from './notifications.ts';
-import { overviewHandlers, settingsHandlers } from './overview.ts';
-import { packagesHandlers } from './packages.ts';
-import { profileHandlers } from './profile.ts';
-import { recoveryKeysHandlers } from './recovery-keys.ts';
-import { requestsHandlers } from './requests.ts';
-import { quarantineHandlers, rootHandlers } from './root.ts';
-import { runbooksHandlers } from './runbooks.ts';
-import { searchHandlers } from './search.ts';
-import { sessionHandlers } from './session.ts';
-import { sessionsHandlers } from './sessions.ts';
-import { setupHandlers } from './setup.ts';
-import { snapshotsHandlers } from './snapshots.ts';
-import { statusHandlers } from './status.ts';
-import { tdeGroupsHandlers } from './tde-groups.ts';
-import { tenantsHandlers } from './tenants.ts';
-import { tokensHandlers } from './tokens.ts';
-import { usersHandlers } from './users.ts';
-import { vaultsHandlers } from './vaults.ts';
+import { keysHandlers } from './keys-handlers.ts';
+import { masterKeysHandlers } from './master-keys-handlers.ts';
+import { nodesHandlers } from './nodes-handlers.ts';
+import { notificationsHandlers } from './notifications-handlers.ts';
+import { overviewHandlers, settingsHandlers } from './overview-handlers.ts';
+import { packagesHandlers } from './packages-handlers.ts';
+import { profileHandlers } from './profile-handlers.ts';
+import { recoveryKeysHandlers } from './recovery-keys-handlers.ts';
+import { requestsHandlers } from './requests-handlers.ts';
+import { quarantineHandlers, rootHandlers } from './root-handlers.ts';
+import { runbooksHandlers } from './runbooks-handlers.ts';
+import { searchHandlers } from './search-handlers.ts';
+import { sessionHandlers } from './session-handlers.ts';
+import { sessionsHandlers } from './sessions-handlers.ts';
+import { setupHandlers } from './setup-handlers.ts';
+import { snapshotsHandlers } from './snapshots-handlers.ts';
+import { statusHandlers } from './status-handlers.ts';
+import { tdeGroupsHandlers } from './tde-groups-handlers.ts';
+import { tenantsHandlers } from './tenants-handlers.ts';
+import { tokensHandlers } from './tokens-handlers.ts';
+import { usersHandlers } from './users-handlers.ts';
+import { vaultsHandlers } from './vaults-handlers.ts';
 
 export const createHandlers = (operations: Operations): Handlers => ({
   tenants: tenantsHandlers(operations),
