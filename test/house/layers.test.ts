@@ -15,35 +15,69 @@ interface Layer {
 }
 
 const nothing = /^\b$/;
-const adapters = [
-  'store',
-  'native',
-  'roots',
-  'sinks',
-  'cloud-reader',
-  'snapshots',
-  'identity',
-  'packages',
-  'telemetry',
+/** What implements ports; none imports another. */
+const adapters: readonly Layer[] = [
+  { name: 'store', path: /^server\/adapters\/store\//, may: ['base', 'durable-files', 'domain', 'ports'] },
+  {
+    name: 'crypto',
+    path: /^server\/adapters\/crypto\//,
+    may: ['base', 'durable-files', 'domain', 'ports', 'addon', 'labels'],
+  },
+  // The addon reads and writes the root file itself: its keys do not pass through here. A wrapped
+  // root file contains nothing unencrypted. A hardware module's secret passes as bytes through the
+  // child that calls the module.
+  {
+    name: 'roots',
+    path: /^server\/adapters\/roots\//,
+    may: ['base', 'passphrase', 'durable-files', 'domain', 'ports', 'addon', 'labels'],
+  },
+  // Snapshots are sealed and opened by references into the addon: keys do not pass through here.
+  {
+    name: 'archives',
+    path: /^server\/adapters\/archives\//,
+    may: ['base', 'durable-files', 'domain', 'ports', 'addon', 'labels'],
+    packages: /^node:/,
+  },
+  { name: 'sinks', path: /^server\/adapters\/sinks\//, may: ['base', 'durable-files', 'domain', 'ports'] },
+  { name: 'identity', path: /^server\/adapters\/identity\//, may: ['base', 'domain', 'ports'] },
+  // OpenTelemetry's library is used here only, and loaded when it is configured.
+  { name: 'telemetry', path: /^server\/adapters\/telemetry\//, may: ['base', 'domain', 'ports'] },
+  { name: 'diagnosis', path: /^server\/adapters\/diagnosis\//, may: ['base', 'domain', 'ports'] },
+  // Texts as data: they are read from files next to the code.
+  {
+    name: 'runbooks',
+    path: /^server\/adapters\/runbooks\//,
+    may: ['base', 'domain'],
+    packages: /^(node:(fs|path)|smol-toml|zod)$/,
+  },
+  {
+    name: 'packages',
+    path: /^server\/adapters\/packages\//,
+    may: ['base', 'bundle-targets', 'ports'],
+    packages: /^node:/,
+  },
+  { name: 'cloud', path: /^server\/adapters\/cloud\//, may: ['base', 'domain', 'ports'] },
+  // What the operating system says of this host and this process.
+  { name: 'host', path: /^server\/adapters\/host\//, may: ['base', 'domain', 'ports'], packages: /^node:/ },
 ];
 // A front is a file or a folder of server/fronts; each is a layer of its own, so that none imports
 // another.
 const fronts = [
   ...new Set(files(['server'], '.ts').flatMap((path) => /^server\/fronts\/([a-z-]+)/.exec(path)?.[1] ?? [])),
-].filter((name) => name !== 'contract' && name !== 'shared');
+].filter((name) => name !== 'listener' && name !== 'shared');
 
 const layers: readonly Layer[] = [
   // Data, for every part that derives, authenticates or seals.
   { name: 'labels', path: /^addon\/labels\.ts$/, may: [], packages: nothing },
   { name: 'addon', path: /^addon\/(?!labels\.ts$)/, may: ['labels'], packages: /^node:/ },
   // The generator writes the module's tables with the signatures that the agent's codec derives.
-  { name: 'generator', path: /^provider\/schema\/generate[./]/, may: ['schema', 'client'] },
+  { name: 'generator', path: /^provider\/schema\/generate[./]/, may: ['schema', 'agent'] },
   { name: 'schema', path: /^provider\/schema\//, may: [], packages: nothing },
-  { name: 'client', path: /^provider\/client\//, may: ['schema', 'base', 'contract', 'log-file', 'addon'] },
+  { name: 'agent', path: /^provider\/agent\//, may: ['schema', 'base', 'contract', 'log-file', 'addon'] },
   // Builds packages of the built project.
   { name: 'packaging', path: /^provider\/packaging\//, may: ['install'], packages: /^node:/ },
   // Runs once on a database host to install the agent and its library.
-  { name: 'install', path: /^provider\/install\//, may: ['base', 'client'], types: ['contract'], packages: /^node:/ },
+  { name: 'install', path: /^provider\/install\//, may: ['base', 'agent'], types: ['contract'], packages: /^node:/ },
   // A rule of commands and pages alike.
   { name: 'passphrase', path: /^server\/base\/passphrase\.ts$/, may: [], packages: nothing },
   // The console offers commands and says what brings a key back, too.
@@ -55,19 +89,22 @@ const layers: readonly Layer[] = [
     types: ['ports'],
     packages: /^node:(fs|path)/,
   },
+  // The log file of the service and of the agent, independent of its content.
+  { name: 'log-file', path: /^server\/base\/log-file\.ts$/, may: [], packages: /^node:/ },
   {
     name: 'base',
-    path: /^server\/base\/(?!durable-files|disk-files|passphrase|command-line|csv|way-back)/,
+    path: /^server\/base\/(?!durable-files|disk-files|log-file|passphrase|command-line|csv|way-back)/,
     may: ['labels'],
     packages: /^node:(buffer|crypto|dns|net|util)$/,
   },
-  { name: 'domain', path: /^server\/domain\//, may: ['base'], packages: nothing },
-  // Texts as data: they are read from files next to the code.
+  // The command and browsers make bundles of it alike.
+  { name: 'bundle-targets', path: /^server\/domain\/bundle-targets\.ts$/, may: [], packages: nothing },
+  { name: 'domain', path: /^server\/domain\/(?!bundle-targets)/, may: ['base'], packages: nothing },
   {
-    name: 'content',
-    path: /^server\/content\//,
-    may: ['base', 'domain'],
-    packages: /^(node:(fs|path)|smol-toml|zod)$/,
+    name: 'contract',
+    path: /^server\/contract\//,
+    may: ['base', 'domain', 'labels'],
+    packages: /^(zod|@hono\/zod-openapi)$/,
   },
   // The opaque number of a key is the one word that the server's inside shares with the addon.
   { name: 'ports', path: /^server\/ports\//, may: ['base', 'domain'], types: ['addon'], packages: nothing },
@@ -78,37 +115,9 @@ const layers: readonly Layer[] = [
     types: ['addon'],
     packages: /^node:(async_hooks|buffer|crypto|util)$/,
   },
-  { name: 'store', path: /^server\/store\//, may: ['base', 'durable-files', 'domain', 'ports'] },
-  { name: 'native', path: /^server\/native\//, may: ['base', 'durable-files', 'domain', 'ports', 'addon', 'labels'] },
-  // The addon reads and writes the root file itself: its keys do not pass through here. A wrapped
-  // root file contains nothing unencrypted. A hardware module's secret passes as bytes through the
-  // child that calls the module.
-  {
-    name: 'roots',
-    path: /^server\/roots\//,
-    may: ['base', 'passphrase', 'durable-files', 'domain', 'ports', 'addon', 'labels'],
-  },
-  { name: 'cloud-reader', path: /^server\/cloud-reader\//, may: ['base', 'domain', 'ports'] },
-  { name: 'identity', path: /^server\/identity\//, may: ['base', 'domain', 'ports'] },
-  // Snapshots are sealed and opened by references into the addon: keys do not pass through here.
-  {
-    name: 'snapshots',
-    path: /^server\/snapshots\//,
-    may: ['base', 'durable-files', 'domain', 'ports', 'addon', 'labels'],
-    packages: /^node:/,
-  },
-  { name: 'sinks', path: /^server\/sinks\//, may: ['base', 'durable-files', 'domain', 'ports'] },
-  // Runs in the command and in browsers alike.
-  { name: 'bundle', path: /^server\/bundle\//, may: [], packages: nothing },
-  { name: 'packages', path: /^server\/packages\//, may: ['base', 'bundle', 'ports'], packages: /^node:/ },
-  // OpenTelemetry's library is used here only, and loaded when it is configured.
-  { name: 'telemetry', path: /^server\/telemetry\//, may: ['base', 'domain', 'ports'] },
-  {
-    name: 'contract',
-    path: /^server\/fronts\/contract\//,
-    may: ['base', 'domain', 'labels'],
-    packages: /^(zod|@hono\/zod-openapi)$/,
-  },
+  ...adapters,
+  // Sockets, TLS and HTTP versions, independent of what is served.
+  { name: 'listener', path: /^server\/fronts\/listener\//, may: ['base'], packages: /^node:/ },
   {
     name: 'shared',
     path: /^server\/fronts\/shared\//,
@@ -123,31 +132,35 @@ const layers: readonly Layer[] = [
       types: ['domain', 'ports'],
     }),
   ),
-  { name: 'diagnostics', path: /^server\/diagnostics\//, may: ['base', 'domain', 'ports', 'operations', 'config'] },
+  // Runs in the command and in browsers alike.
+  { name: 'bundle', path: /^server\/clients\/bundle\//, may: ['bundle-targets'], packages: nothing },
   // A separate package, which has only the document of the API.
-  { name: 'client-generator', path: /^server\/client\/generate\.ts$/, may: ['fronts/api'] },
-  { name: 'api-client', path: /^server\/client\//, may: [], packages: /^node:/ },
+  { name: 'client-generator', path: /^server\/clients\/typescript\/generate\.ts$/, may: ['contract'] },
+  { name: 'api-client', path: /^server\/clients\/typescript\//, may: [], packages: /^node:/ },
   // Another party, played by us: it meets the service over HTTPS only.
-  { name: 'cloud-simulator', path: /^server\/cloud-simulator\//, may: ['base', 'addon'], packages: /^node:/ },
-  // Sockets, TLS and HTTP versions, independent of what is served.
-  { name: 'listener', path: /^server\/listener\//, may: ['base'], packages: /^node:/ },
-  // The log file of the service and of the agent, independent of its content.
-  { name: 'log-file', path: /^server\/log-file\.ts$/, may: [], packages: /^node:/ },
-  { name: 'config', path: /^server\/config\//, may: ['base'] },
+  { name: 'cloud-simulator', path: /^server\/clients\/cloud-simulator\//, may: ['base', 'addon'], packages: /^node:/ },
+  // The pages are another program: of the server they import the contract, whose schemas forms ask,
+  // and types.
+  {
+    name: 'web',
+    path: /^server\/clients\/web\//,
+    may: ['bundle', 'bundle-targets', 'passphrase', 'command-line', 'contract'],
+    types: ['base'],
+  },
+  { name: 'config', path: /^server\/app\/config\//, may: ['base'] },
   {
     name: 'app',
-    path: /^server\/app\//,
+    path: /^server\/app\/(?!config\/|process\.ts)/,
     may: [
       'base',
       'durable-files',
+      'log-file',
       'domain',
-      'content',
       'ports',
       'operations',
-      ...adapters,
+      ...adapters.map(({ name }) => name),
       'contract',
       'shared',
-      'diagnostics',
       'config',
       'addon',
       ...fronts.map((name) => `fronts/${name}`),
@@ -155,9 +168,9 @@ const layers: readonly Layer[] = [
     types: ['listener'],
   },
   {
-    name: 'main',
-    path: /^server\/(main|open-logs)\.ts$/,
-    may: ['base', 'durable-files', 'app', 'config', 'contract', 'listener', 'log-file'],
+    name: 'process',
+    path: /^server\/app\/process\.ts$/,
+    may: ['base', 'durable-files', 'app', 'config', 'contract', 'listener'],
     types: ['ports'],
   },
   {
@@ -172,22 +185,14 @@ const layers: readonly Layer[] = [
       'app',
       'api-client',
       'bundle',
+      'bundle-targets',
       'config',
       'contract',
-      'main',
-      'diagnostics',
+      'process',
       'cloud-simulator',
-      'snapshots',
+      'archives',
       'addon',
     ],
-  },
-  // The pages are another program: of the server they import the contract, whose schemas forms ask,
-  // and types.
-  {
-    name: 'web',
-    path: /^server\/web\//,
-    may: ['bundle', 'passphrase', 'command-line', 'contract'],
-    types: ['base'],
   },
 ];
 
@@ -229,9 +234,9 @@ describe('who imports whom', () => {
 
   test('the agent knows the server by its contract with it, and by the words of its errors', () => {
     const wrong = sources
-      .filter((path) => layerOf(path)?.name === 'client')
+      .filter((path) => layerOf(path)?.name === 'agent')
       .flatMap((path) => (own.get(path) ?? []).map(({ target }) => target))
-      .filter((target) => target.startsWith('server/fronts/') && target !== 'server/contract/tde.ts');
+      .filter((target) => /^server\/(fronts|contract)\//.test(target) && target !== 'server/contract/tde.ts');
     expect(wrong).toEqual([]);
   });
 
@@ -258,8 +263,11 @@ describe('who imports whom', () => {
       [/^(kysely|pg)(\/|$)/, ['store']],
       // The installer's lock is one of the system, which SQLite takes.
       [/^node:sqlite$/, ['store', 'install']],
-      [/^(hono|@hono\/node-server)(\/|$)/, ['shared', 'app', 'main', 'cli', ...fronts.map((name) => `fronts/${name}`)]],
-      [/^node:worker_threads$/, ['client', 'app', 'native', 'store']],
+      [
+        /^(hono|@hono\/node-server)(\/|$)/,
+        ['shared', 'app', 'process', 'cli', ...fronts.map((name) => `fronts/${name}`)],
+      ],
+      [/^node:worker_threads$/, ['agent', 'app', 'crypto', 'store']],
     ];
     const wrong = sources.flatMap((path) =>
       importsOf(path).flatMap(({ target, ours }) => {
