@@ -1,15 +1,13 @@
 // The API's description, OpenAPI 3.1, from the rows of the contract.
 
 import { OpenAPIHono, z } from '@hono/zod-openapi';
-import { problemRows } from '../../fronts/api/api-problem.ts';
-import { sessionCookie } from '../../fronts/api/authenticate.ts';
-import { versioned } from '../../fronts/api/entity-tag.ts';
-import { problemType } from '../../fronts/shared/problem.ts';
 import { pendingNodesHeader, pendingUntilHeader } from '../pending-nodes.ts';
 import { approvalSchema } from './approvals-routes.ts';
+import { problemRows, problemType, sessionCookie } from './http.ts';
 import { type ApiRoutes, apiRoutes } from './index.ts';
 import { exampleOf, type JsonSchema, nameOfRef, refTo, type Schemas } from './openapi-examples.ts';
 import { pendingMembers, problemSchema, type RouteGroup, type RouteRow, replaces, tenantParameter } from './row.ts';
+import { versioned } from './versioned.ts';
 
 /** Tags of the groups of routes: the name, and what the group is about. */
 const tags: { readonly [G in keyof ApiRoutes]: readonly [name: string, description?: string] } = {

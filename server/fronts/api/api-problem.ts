@@ -1,38 +1,8 @@
-// What each of the service's errors is called in the console's API: status and title of the problem
-// document.
+// The problem documents of the console's API (contract/api/http.ts has their rows).
 
 import { ServiceError, type ServiceErrorCode } from '../../base/service-error.ts';
+import { problemRows } from '../../contract/api/http.ts';
 import { answerProblem, type FieldFault, retryAfterOf } from '../shared/problem.ts';
-
-interface ProblemRow {
-  readonly status: number;
-  readonly title: string;
-}
-
-export const problemRows = {
-  validation: { status: 400, title: 'The request is not valid' },
-  unauthenticated: { status: 401, title: 'Authentication is required' },
-  forbidden: { status: 403, title: 'Not allowed' },
-  'sign-in-incomplete': { status: 403, title: 'The sign-in is not complete' },
-  'not-found': { status: 404, title: 'Not found' },
-  'key-not-found': { status: 404, title: 'Key not found' },
-  'key-disabled': { status: 409, title: 'The key is disabled' },
-  'key-destroyed': { status: 409, title: 'The key has been destroyed' },
-  'key-usage': { status: 409, title: 'The key does not allow this operation' },
-  'key-tampered': { status: 409, title: 'The stored record is damaged' },
-  conflict: { status: 409, title: 'The current state does not allow this' },
-  'label-exists': { status: 409, title: 'The label is already in use' },
-  'precondition-failed': { status: 412, title: 'The resource has changed' },
-  'precondition-required': { status: 428, title: 'If-Match is required' },
-  'invalid-ciphertext': { status: 400, title: 'The data cannot be decrypted' },
-  'data-length': { status: 400, title: 'The length is not valid' },
-  unsupported: { status: 400, title: 'Not supported' },
-  'payload-too-large': { status: 413, title: 'The request is too large' },
-  'rate-limited': { status: 429, title: 'Too many requests' },
-  'dependency-timeout': { status: 504, title: 'The store or the root key did not answer in time' },
-  unavailable: { status: 503, title: 'The service is not ready' },
-  internal: { status: 500, title: 'Internal error' },
-} as const satisfies Record<ServiceErrorCode, ProblemRow>;
 
 /** An answer is not much longer than the request that it refuses. */
 const mostFaults = 50;

@@ -5,6 +5,7 @@
 import type { Context } from 'hono';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import { ServiceError } from '../../base/service-error.ts';
+import { sessionCookie } from '../../contract/api/http.ts';
 import type { Grant } from '../../domain/access.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { Operations } from '../../operations/index.ts';
@@ -12,7 +13,6 @@ import type { SessionCaller, SessionLook, SignInOrigin } from '../../operations/
 
 /** A page asks on its own: nothing was pressed. It makes a session last no longer. */
 export const ownRequestHeader = 'x-dke-own-request';
-export const sessionCookie = '__Host-dke-session';
 
 export interface Caller {
   readonly actor: Actor;

@@ -4,8 +4,6 @@
 // (`keyState`), which no change of this one undoes.
 
 import { createHash } from 'node:crypto';
-import { apiRoutes } from '../../contract/api/index.ts';
-import type { RouteGroup, RouteRow } from '../../contract/api/row.ts';
 
 const notOwn: readonly string[] = ['firstUsedAt', 'lastUsedAt', 'keyState'];
 
@@ -21,13 +19,3 @@ export const entityTag = (representation: unknown): string => {
  */
 export const matches = (ifMatch: string, tag: string): boolean =>
   ifMatch.trim() === '*' || ifMatch.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === tag);
-
-/** Rows whose answers have an ETag: those that some change is compared with. */
-export const versioned: ReadonlySet<RouteRow> = new Set(
-  Object.values(apiRoutes).flatMap((rows: RouteGroup) =>
-    Object.values(rows).flatMap(({ changes }) => {
-      const row = changes === undefined ? undefined : rows[changes];
-      return row === undefined ? [] : [row];
-    }),
-  ),
-);

@@ -2,6 +2,7 @@
 // of its own: a front gives status and title for each error code.
 
 import type { ServiceError, ServiceErrorCode } from '../../base/service-error.ts';
+import { problemType } from '../../contract/api/http.ts';
 
 /** What passes on its own: a limit, a database or a node that is away. */
 const usualPauses: Partial<Record<ServiceErrorCode, number>> = {
@@ -20,8 +21,6 @@ export const retryAfterOf = ({
   retryAfterSeconds,
 }: Pick<ServiceError, 'code' | 'reason' | 'retryAfterSeconds'>): number | undefined =>
   retryAfterSeconds ?? (reason === 'unconfirmed' ? undefined : usualPauses[code]);
-
-export const problemType = 'application/problem+json';
 
 export interface FieldFault {
   /** Members of the request, joined by dots. */
