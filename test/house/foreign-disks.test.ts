@@ -52,7 +52,8 @@ const others: Readonly<Record<string, string>> = {
   'server/adapters/archives/archive.ts': 'at the start: the folder',
 };
 /** Folders that the rule does not cover: the data directory, the command, and separate programs. */
-const elsewhere = /^server\/(store|cli|web|diagnostics|cloud-simulator|client|bundle|packages)\//;
+const elsewhere =
+  /^server\/(?:adapters\/(?:store|diagnosis|packages)\/|app\/host\/(?:own-health|support-|unit)|cli\/|clients\/)/;
 
 /**
  * Asynchronous calls wait in one of four threads of the process: four files of a disk that hangs

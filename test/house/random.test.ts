@@ -28,7 +28,7 @@ const declared: Readonly<Record<string, string>> = {
 };
 
 /** Programs that run elsewhere: browsers, programs of users, and the simulated cloud. */
-const elsewhere = /^server\/(?:client|web|cloud-simulator)\//;
+const elsewhere = /^server\/clients\//;
 
 const drawing = [
   ...files(['addon', 'provider'], '.c', '.cc', '.h').filter((path) => inNative.test(withoutComments(read(path)))),

@@ -77,7 +77,7 @@ describe('TypeScript', () => {
 
   test('code writes to standard output only where a person reads it', () => {
     const speakers =
-      /^(test\/|server\/cli\/|server\/main\.ts|provider\/client\/main\.ts|provider\/schema\/generate\.ts|provider\/packaging\/main\.ts|server\/web\/)/;
+      /^(test\/|server\/cli\/|server\/app\/process\.ts|provider\/agent\/threads\/main\.ts|provider\/schema\/generate\.ts|provider\/packaging\/main\.ts|server\/clients\/web\/)/;
     const quiet = typescript.filter((path) => !speakers.test(path));
     expect(linesWith(quiet, /\bconsole\.|process\.stdout/, (path) => withoutComments(read(path)))).toEqual([]);
   });
