@@ -4,11 +4,10 @@
 // never in a backup.
 //
 // 1. Who chooses a file: everyone who can write where backups are kept. The public recovery keys
-//    are not secret, so that such a person can make one that
-//    opens.
+//    are not secret, so that such a person can make one that opens.
 // 2. What proves it: its closing, signed by the verifier key that the reader brings. Without one,
-//    and in format 1, the file is not authentic: it is
-//    read, and what it says is shown, but nothing of it is applied unasked (app/host/restore-backup.ts).
+//    and in format 1, the file is not authentic: it is read, and what it says is shown, but nothing
+//    of it is applied unasked (app/host/restore-backup.ts).
 // 3. Whose: the closing names the backup; its digest covers preface and parts.
 // 4. How large: preface, closing, and names of parts have limits here; the reader of a part has the
 //    others.
