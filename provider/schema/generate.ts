@@ -1,4 +1,4 @@
-// Writes what follows from the declarations in this folder: provider/module/gen/ and the table in
+// Writes what follows from the declarations in this folder: the `gen` folders of provider/module and the table in
 // provider/PROTOCOL.md. Run it with `npm run generate` after a change here; a test compares. Not
 // part of the built product.
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { causesHeader, causesTable } from './generate/causes.ts';
 import { entries } from './generate/entries.ts';
 import { interfaceHeader } from './generate/interface.ts';
 import { wired } from './generate/rows.ts';
-import { formsHeader, numbers, tables } from './generate/tables.ts';
+import { formsHeader, numbers, parameters, tables } from './generate/tables.ts';
 import { membersOf, parameterFormNames, parameterForms } from './parameters.ts';
 
 const root = join(import.meta.dirname, '..', '..');
@@ -56,6 +56,7 @@ export const generate = (): ReadonlyMap<string, string> =>
   new Map([
     ['provider/module/entry/gen/entries.c', entries()],
     ['provider/module/entry/gen/tables.c', tables()],
+    ['provider/module/message/gen/parameters.c', parameters()],
     ['provider/module/message/gen/numbers.h', numbers()],
     ['provider/module/message/gen/forms.h', formsHeader()],
     ['provider/module/message/gen/interface.h', interfaceHeader()],

@@ -327,11 +327,9 @@ const ways = {
     const on = host();
     const { library: next } = installed();
     const module = resolve(import.meta.dirname, '../../provider/module');
-    const sources = [module, join(module, 'gen')].flatMap((folder) =>
-      readdirSync(folder)
-        .filter((name) => name.endsWith('.c'))
-        .map((name) => join(folder, name)),
-    );
+    const sources = readdirSync(module, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.c'))
+      .map((name) => join(module, name));
     execFileSync('cc', [
       ...['-shared', '-fPIC', '-D_GNU_SOURCE', '-DDKE_VERSION_MAJOR=2', '-DDKE_VERSION_MINOR=7', '-I', module],
       ...['-I', resolve(module, '../../node_modules/pkcs11js/includes/pkcs11'), '-o', next, ...sources],

@@ -76,12 +76,13 @@ export const includesOf = (path: string, text = read(path)): Import[] =>
   );
 
 /**
- * Headers of the core are named by their shelf below `addon/core`, others by their place next to
+ * Headers of the core and of the library are named by their shelf, others by their place next to
  * the file.
  */
 const placeOfHeader = (path: string, name: string): string =>
-  [join('addon/core', name), join(dirname(path), name)].map(normalize).find((place) => existsSync(join(root, place))) ??
-  normalize(join(dirname(path), name));
+  [join('addon/core', name), join('provider/module', name), join(dirname(path), name)]
+    .map(normalize)
+    .find((place) => existsSync(join(root, place))) ?? normalize(join(dirname(path), name));
 
 /** The code of a file in TypeScript, C or C++, line by line: comments are blanked, strings stay. */
 export const withoutComments = (text: string): string =>

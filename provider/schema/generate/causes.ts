@@ -43,7 +43,7 @@ export const causesHeader = (): string =>
 export const causesTable = (): string =>
   [
     opening('The lines of the library’s log.'),
-    '#include "causes.h"\n',
+    '#include "message/gen/causes.h"\n',
     'const struct cause_row cause_rows[CAUSES] = {',
     ...toldByLibrary.map((name) => {
       const { what, todo } = causes[name];

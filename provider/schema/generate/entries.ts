@@ -160,10 +160,10 @@ export const entries = (): string => {
   return [
     opening('One entry point a row.'),
     '#include <string.h>\n',
-    '#include "../call.h"',
-    '#include "../large.h"',
-    '#include "../library.h"',
-    '#include "numbers.h"\n',
+    '#include "call/call.h"',
+    '#include "call/large_data.h"',
+    '#include "connection/library.h"',
+    '#include "message/gen/numbers.h"\n',
     ...Object.entries(structs)
       .filter(([name]) => (used as ReadonlySet<string>).has(name))
       .map(([name, fields]) => getter(name, fields)),

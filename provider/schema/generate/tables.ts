@@ -1,5 +1,5 @@
-// module/entry/gen/tables.c and module/message/gen/numbers.h: calls, attributes and mechanisms as
-// data.
+// module/entry/gen/tables.c, module/message/gen/parameters.c and numbers.h: calls, attributes and
+// mechanisms as data.
 import { signatures } from '../../agent/codec/dispatcher.ts';
 import { attributes } from '../attributes.ts';
 import { mechanisms } from '../mechanisms.ts';
@@ -107,16 +107,24 @@ const formRow = (form: ParameterForm): readonly string[] => {
 
 export const tables = (): string =>
   [
-    opening('Calls, attributes and mechanisms as data.'),
-    '#include "../call.h"',
-    '#include "numbers.h"\n',
+    opening('Calls as data.'),
+    '#include "call/call.h"',
+    '#include "message/gen/numbers.h"\n',
     '/* request, reply, code, in_session, once, foreign, starts, ends, continues, quiet, slow, begin, part, last */',
     'const struct call_row call_rows[ROWS] = {',
     ...wired.map(callRow),
     '};\n',
     'const char *const call_names[ROWS] = {',
     ...wired.map(([name]) => `    [ROW_${name}] = "${name}",`),
-    '};\n',
+    '};',
+    '',
+  ].join('\n');
+
+/** What the codec knows of attributes and of parameters of mechanisms. */
+export const parameters = (): string =>
+  [
+    opening('Attributes and parameters of mechanisms as data.'),
+    '#include "message/argument_codec.h"\n',
     'enum attribute_kind codec_attribute_kind(CK_ATTRIBUTE_TYPE type) {',
     '  switch (type) {',
     ...cases(
