@@ -155,7 +155,7 @@ export const claims: Claims = {
     ],
     'Call the XKS proxy': [
       change(
-        'server/fronts/xks/sigv4.ts',
+        'server/fronts/xks/sigv4-reading.ts',
         "if (!signed.includes('host') || !signed.includes('x-amz-date'))",
         "if (!signed.includes('x-amz-date'))",
         'unit/xks/sigv4',

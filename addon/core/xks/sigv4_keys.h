@@ -1,5 +1,5 @@
 // The two secret steps of AWS Signature Version 4: deriving a signing key, and checking a signature
-// under it. What is signed is read from the request in TypeScript (server/fronts/xks/sigv4.ts).
+// under it. What is signed is read from the request in TypeScript (fronts/xks/sigv4-reading.ts).
 #pragma once
 
 #include <string>

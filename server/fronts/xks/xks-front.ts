@@ -28,7 +28,8 @@ import {
   type XksContext,
 } from './key-operations.ts';
 import { createRates, createShedder } from './rate.ts';
-import { createSigningKeys, createSigV4 } from './sigv4.ts';
+import { createSigV4 } from './sigv4.ts';
+import { createSigningKeys } from './sigv4-caches.ts';
 import { createRecorder, createTrace, type RecorderOptions, type Trace } from './trace.ts';
 import { XksRefusal } from './xks-refusal.ts';
 import { hasBody, isXksPath, parseXksPath, readBody, type XksPath, type XksPathOperation } from './xks-request.ts';

@@ -4,12 +4,8 @@
 
 import { describe, expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
-import {
-  createSigningKeys,
-  createSigV4,
-  type SignedRequest,
-  type Verification,
-} from '../../../server/fronts/xks/sigv4.ts';
+import { createSigV4, type SignedRequest, type Verification } from '../../../server/fronts/xks/sigv4.ts';
+import { createSigningKeys } from '../../../server/fronts/xks/sigv4-caches.ts';
 import fc from '../../support/property.ts';
 import { signXksRequest } from '../../support/sign.ts';
 import { signWithAws4Fetch } from '../../support/sign-aws4fetch.ts';

@@ -7,7 +7,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
-import { createSigningKeys, createSigV4 } from '../../../server/fronts/xks/sigv4.ts';
+import { createSigV4 } from '../../../server/fronts/xks/sigv4.ts';
+import { createSigningKeys } from '../../../server/fronts/xks/sigv4-caches.ts';
 import { readVectors, vectorFolder } from '../../support/vectors.ts';
 import { secretKey } from '../../support/xks-directory.ts';
 

@@ -3,7 +3,8 @@
 import { createHash, createHmac } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
-import { createSigningKeys, createSigV4, type SignedRequest } from '../../../server/fronts/xks/sigv4.ts';
+import { createSigV4, type SignedRequest } from '../../../server/fronts/xks/sigv4.ts';
+import { createSigningKeys } from '../../../server/fronts/xks/sigv4-caches.ts';
 import type { XksCredentialView } from '../../../server/ports/xks-directory.ts';
 import { signXksRequest } from '../../support/sign.ts';
 import { readVectors, vectorFolder } from '../../support/vectors.ts';
