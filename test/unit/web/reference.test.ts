@@ -11,7 +11,7 @@ import {
   membersOf,
   operationsOf,
   typeOf,
-} from '../../../server/clients/web/src/reference/use-reference.ts';
+} from '../../../server/clients/web/src/reference/describe-api.ts';
 import { apiRoutes } from '../../../server/contract/api/index.ts';
 import type { RouteGroup } from '../../../server/contract/api/row.ts';
 import { adminToken, openFront } from '../api/operations.ts';

@@ -4,6 +4,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { send } from '../api/client.ts';
+import { applicationPath, applicationsPath } from '../api/paths.ts';
 import type { AccessGuid, Application, Instance, MasterKey } from '../api/types.ts';
 import { Async } from '../ui/page/async.tsx';
 import { buttonClass } from '../ui/page/button.tsx';
@@ -12,7 +13,6 @@ import { Page } from '../ui/page/page.tsx';
 import { type SetupStep, SetupSteps } from '../ui/page/steps.tsx';
 import { Time } from '../ui/page/time.tsx';
 import { ApplicationTabs } from './application-tabs.tsx';
-import { applicationPath, applicationsPath } from './use-applications.ts';
 
 const route = getRouteApi('/tde/applications/$id/setup');
 const watchEvery = 3_000;

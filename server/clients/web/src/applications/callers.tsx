@@ -1,13 +1,13 @@
 // The networks and client certificates that may use the credentials of a TDE application.
 
 import { useState } from 'react';
+import { applicationPath, applicationsPath } from '../api/paths.ts';
 import type { Application } from '../api/types.ts';
 import { AreaField } from '../ui/fields/field.tsx';
 import { EditDialog, type Fields } from '../ui/forms/edit-dialog.tsx';
 import { Button } from '../ui/page/button.tsx';
 import { Facts, Panel } from '../ui/page/page.tsx';
 import { Time } from '../ui/page/time.tsx';
-import { applicationPath, applicationsPath } from './use-applications.ts';
 
 const pemBlocks = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 /** Text that is not a certificate is sent unchanged: the service reports the fault. */

@@ -2,12 +2,12 @@
 
 import { useState } from 'react';
 import { type CompatibilitySwitch, compatibilityNames, compatibilitySwitches } from '../api/compatibility.ts';
+import { applicationPath, applicationsPath } from '../api/paths.ts';
 import type { Application } from '../api/types.ts';
 import { CheckField } from '../ui/fields/field.tsx';
 import { EditDialog } from '../ui/forms/edit-dialog.tsx';
 import { Button } from '../ui/page/button.tsx';
 import { Panel } from '../ui/page/page.tsx';
-import { applicationPath, applicationsPath } from './use-applications.ts';
 
 interface SwitchesBody {
   readonly switches: readonly CompatibilitySwitch[];

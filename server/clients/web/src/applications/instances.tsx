@@ -1,6 +1,8 @@
 // The hosts and processes that use an application, and since when.
+
 import { useQuery } from '@tanstack/react-query';
 import { send } from '../api/client.ts';
+import { applicationPath, applicationsPath } from '../api/paths.ts';
 import type { Instance } from '../api/types.ts';
 import { Async } from '../ui/page/async.tsx';
 import { testConnection } from '../ui/page/config-lines.tsx';
@@ -8,7 +10,6 @@ import { Panel } from '../ui/page/page.tsx';
 import { EmptyState } from '../ui/page/problem-view.tsx';
 import { Time } from '../ui/page/time.tsx';
 import { DataTable } from '../ui/table/data-table.tsx';
-import { applicationPath, applicationsPath } from './use-applications.ts';
 
 export const InstanceTable = ({ caption, instances }: { caption: string; instances: readonly Instance[] }) => (
   <DataTable

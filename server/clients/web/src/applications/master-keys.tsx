@@ -1,13 +1,14 @@
 // The master keys of an application: the blast radius of a destruction, and the destruction.
+
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { waysBack } from '../../../../base/way-back.ts';
 import { send } from '../api/client.ts';
+import { applicationPath, applicationsPath, keysPath } from '../api/paths.ts';
 import type { BlastRadius, MasterKey } from '../api/types.ts';
 import { KeyCopiesNotice } from '../keys/key-copies.tsx';
 import { LastUse, useKeyUse } from '../keys/key-use.tsx';
-import { keysPath } from '../keys/use-keys.ts';
 import { RadiusMap } from '../map/maps.tsx';
 import { ConfirmDialog } from '../ui/forms/confirm-dialog.tsx';
 import { Dialog } from '../ui/forms/dialog.tsx';
@@ -20,7 +21,6 @@ import { Badge, StateBadge } from '../ui/page/state-badge.tsx';
 import { Time } from '../ui/page/time.tsx';
 import { ListView, useList } from '../ui/table/list-view.tsx';
 import { InstanceTable } from './instances.tsx';
-import { applicationPath, applicationsPath } from './use-applications.ts';
 
 const useBlastRadius = (applicationId: string, keyId: string) =>
   useQuery({

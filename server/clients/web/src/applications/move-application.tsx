@@ -4,13 +4,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
+import { applicationPath, applicationsPath, keysPath } from '../api/paths.ts';
 import type { Application, ApplicationMove, MovedApplication } from '../api/types.ts';
-import { keysPath } from '../keys/use-keys.ts';
 import { PickField } from '../ui/fields/pick-field.tsx';
 import { ConfirmDialog } from '../ui/forms/confirm-dialog.tsx';
 import { Async } from '../ui/page/async.tsx';
 import { Notice } from '../ui/page/notice.tsx';
-import { applicationPath, applicationsPath } from './use-applications.ts';
 import { useGroups } from './use-groups.ts';
 
 const count = (number: number, one: string): string => `${number} ${one}${number === 1 ? '' : 's'}`;

@@ -5,6 +5,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
+import { applicationPath, applicationsPath } from '../api/paths.ts';
 import type { AccessGuid, Application, IssuedAccessGuid } from '../api/types.ts';
 import { ApplicationMap } from '../map/maps.tsx';
 import { ActionDialog } from '../ui/forms/action-dialog.tsx';
@@ -25,7 +26,6 @@ import { Compatibility } from './compatibility.tsx';
 import { Instances } from './instances.tsx';
 import { MasterKeys } from './master-keys.tsx';
 import { MoveApplicationDialog } from './move-application.tsx';
-import { applicationPath, applicationsPath } from './use-applications.ts';
 import { nameGroup, useGroups } from './use-groups.ts';
 
 const route = getRouteApi('/tde/applications/$id');

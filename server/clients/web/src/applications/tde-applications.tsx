@@ -3,6 +3,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
+import { applicationsPath } from '../api/paths.ts';
 import type { Application, RegisteredApplication } from '../api/types.ts';
 import { NameField, TextField } from '../ui/fields/field.tsx';
 import { FilterBar, SelectFilter } from '../ui/fields/filters.tsx';
@@ -15,7 +16,6 @@ import { StateBadge, stateWord } from '../ui/page/state-badge.tsx';
 import { Time } from '../ui/page/time.tsx';
 import { ListView, useList } from '../ui/table/list-view.tsx';
 import { AccessGuidDialog } from './access-guid.tsx';
-import { applicationsPath } from './use-applications.ts';
 import { nameGroup, useGroups } from './use-groups.ts';
 
 const route = getRouteApi('/tde/applications');

@@ -3,6 +3,7 @@
 
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
+import { groupsPath, vaultsPath } from '../api/paths.ts';
 import type { TdeGroup } from '../api/types.ts';
 import { CreateDialog } from '../ui/forms/create-dialog.tsx';
 import { RenameDialog } from '../ui/forms/rename-dialog.tsx';
@@ -12,8 +13,6 @@ import { Page, Panel } from '../ui/page/page.tsx';
 import { EmptyState } from '../ui/page/problem-view.tsx';
 import { Time } from '../ui/page/time.tsx';
 import { ListView, useList } from '../ui/table/list-view.tsx';
-import { vaultsPath } from '../vaults/use-vaults.ts';
-import { groupsPath } from './use-groups.ts';
 
 export const TdeGroupsPage = () => {
   const list = useList<TdeGroup>(groupsPath);

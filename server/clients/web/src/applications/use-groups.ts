@@ -1,9 +1,8 @@
 // The TDE groups, for selection fields and for the name of an application's group.
 
+import { groupsPath } from '../api/paths.ts';
 import type { TdeGroup } from '../api/types.ts';
 import { useEvery } from '../session/every.ts';
-
-export const groupsPath = '/api/tde/groups';
 
 export const useGroups = (): readonly TdeGroup[] => useEvery<TdeGroup>(groupsPath, 'applications:read') ?? [];
 

@@ -4,6 +4,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
+import { endpointPath, endpointsPath } from '../api/paths.ts';
 import type { Endpoint, EndpointCredential, EndpointRequest, ProxyConfiguration } from '../api/types.ts';
 import { FileMode, SecretOnceDialog, SecretValue, saveFile } from '../ui/fields/secret-once.tsx';
 import { ConfirmDialog } from '../ui/forms/confirm-dialog.tsx';
@@ -16,7 +17,6 @@ import { EmptyState } from '../ui/page/problem-view.tsx';
 import { Time } from '../ui/page/time.tsx';
 import { DataTable } from '../ui/table/data-table.tsx';
 import type { ListPage } from '../ui/table/list-view.tsx';
-import { endpointPath, endpointsPath } from './use-endpoints.ts';
 
 export const CredentialDialog = ({
   endpoint,

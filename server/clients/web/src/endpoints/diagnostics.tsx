@@ -3,6 +3,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { send } from '../api/client.ts';
+import { endpointPath, endpointsPath } from '../api/paths.ts';
 import type { Diagnosis, Endpoint } from '../api/types.ts';
 import { Page, Panel } from '../ui/page/page.tsx';
 import { EmptyState } from '../ui/page/problem-view.tsx';
@@ -10,7 +11,6 @@ import { StateBadge } from '../ui/page/state-badge.tsx';
 import { Time } from '../ui/page/time.tsx';
 import { type ListPage, ListView, useList } from '../ui/table/list-view.tsx';
 import { firstOf, nameLayer, VerdictBadge } from './diagnosis.tsx';
-import { endpointPath, endpointsPath } from './use-endpoints.ts';
 
 const useLatest = (id: string): Diagnosis | null | undefined => {
   const path = `${endpointPath(id)}/diagnostics`;

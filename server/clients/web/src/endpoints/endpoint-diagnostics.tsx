@@ -5,6 +5,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { type ApiCall, ApiProblem, send, sendForLines } from '../api/client.ts';
+import { endpointPath, endpointsPath } from '../api/paths.ts';
 import type { Diagnosis, DiagnosisEvent, Endpoint } from '../api/types.ts';
 import { TextField } from '../ui/fields/field.tsx';
 import { ApiCallView } from '../ui/forms/api-call.tsx';
@@ -25,7 +26,6 @@ import {
   VerdictBadge,
 } from './diagnosis.tsx';
 import { EndpointTabs } from './endpoint-tabs.tsx';
-import { endpointPath, endpointsPath } from './use-endpoints.ts';
 
 const route = getRouteApi('/endpoints/$id/diagnostics');
 

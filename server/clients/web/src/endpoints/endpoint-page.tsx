@@ -4,12 +4,12 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { send } from '../api/client.ts';
+import { endpointPath, endpointsPath } from '../api/paths.ts';
 import type { Endpoint } from '../api/types.ts';
 import { Async } from '../ui/page/async.tsx';
 import { Page } from '../ui/page/page.tsx';
 import { EndpointCredentials } from './credential-list.tsx';
 import { EndpointTabs } from './endpoint-tabs.tsx';
-import { endpointPath, endpointsPath } from './use-endpoints.ts';
 
 export const EndpointStepsPage = ({
   id,

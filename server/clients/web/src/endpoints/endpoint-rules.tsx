@@ -5,6 +5,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
 import { type ApiCall, send } from '../api/client.ts';
+import { endpointPath, endpointsPath } from '../api/paths.ts';
 import type {
   AuthorizationRule,
   Endpoint,
@@ -27,7 +28,6 @@ import type { ListPage } from '../ui/table/list-view.tsx';
 import { DecisionBadge, RuleList, readRules, ruleExample, subjectNames } from './authorization-rules.tsx';
 import { settingNames } from './endpoint-settings.tsx';
 import { EndpointTabs } from './endpoint-tabs.tsx';
-import { endpointPath, endpointsPath } from './use-endpoints.ts';
 
 const route = getRouteApi('/endpoints/$id/rules');
 

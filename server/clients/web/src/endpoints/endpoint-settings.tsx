@@ -2,13 +2,13 @@
 // that changes them.
 
 import { useState } from 'react';
+import { endpointPath, endpointsPath } from '../api/paths.ts';
 import type { Endpoint, EndpointSettings } from '../api/types.ts';
 import { AreaField, CheckField, TextField } from '../ui/fields/field.tsx';
 import { EditDialog, type Fields } from '../ui/forms/edit-dialog.tsx';
 import { Button } from '../ui/page/button.tsx';
 import { Facts, Panel } from '../ui/page/page.tsx';
 import { RuleList, readRules, ruleExample } from './authorization-rules.tsx';
-import { endpointPath, endpointsPath } from './use-endpoints.ts';
 
 /** The settings as the fields show them. */
 const textsOf = ({ operatorProbes, rate, clientCertificate, rules }: EndpointSettings) => ({

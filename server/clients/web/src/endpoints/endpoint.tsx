@@ -5,8 +5,8 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
+import { endpointPath, endpointsPath, keyPath, keysPath } from '../api/paths.ts';
 import type { Endpoint, Key } from '../api/types.ts';
-import { keyPath, keysPath } from '../keys/use-keys.ts';
 import { ActionDialog } from '../ui/forms/action-dialog.tsx';
 import { DeleteDialog } from '../ui/forms/delete-dialog.tsx';
 import { RenameDialog } from '../ui/forms/rename-dialog.tsx';
@@ -23,7 +23,7 @@ import { EndpointTabs } from './endpoint-tabs.tsx';
 import { LatencyPanel } from './latency.tsx';
 import { RequestLog } from './request-log.tsx';
 import { UriEndpoint } from './uri-endpoint.tsx';
-import { endpointPath, endpointsPath, stateOf } from './use-endpoints.ts';
+import { stateOf } from './use-endpoints.ts';
 
 const route = getRouteApi('/endpoints/$id');
 

@@ -4,8 +4,8 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { send } from '../api/client.ts';
+import { endpointPath, endpointsPath, keyPath, keysPath } from '../api/paths.ts';
 import type { Endpoint, Key } from '../api/types.ts';
-import { keyPath, keysPath } from '../keys/use-keys.ts';
 import { CheckField, NameField, TextField } from '../ui/fields/field.tsx';
 import { PickField } from '../ui/fields/pick-field.tsx';
 import { FormDialog } from '../ui/forms/form.tsx';
@@ -17,7 +17,7 @@ import { Time } from '../ui/page/time.tsx';
 import { BulkActions, type RowsAction } from '../ui/table/bulk-actions.tsx';
 import { type ListPage, ListView, useList } from '../ui/table/list-view.tsx';
 import { nameVault, useVaults } from '../vaults/use-vaults.ts';
-import { endpointPath, endpointsPath, stateOf } from './use-endpoints.ts';
+import { stateOf } from './use-endpoints.ts';
 
 /** The first keys of a vault that an endpoint can use; others are found by name. */
 const useKeyChoices = (vaultId: string): readonly Key[] =>

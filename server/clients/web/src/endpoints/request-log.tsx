@@ -6,6 +6,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { formatTarget, type Query, send } from '../api/client.ts';
+import { endpointPath, endpointsPath } from '../api/paths.ts';
 import type { CorrelatedRequests, Endpoint, EndpointRequest, Status } from '../api/types.ts';
 import { useMay } from '../session/may.ts';
 import { AreaField, type Choice } from '../ui/fields/field.tsx';
@@ -23,7 +24,6 @@ import { Time } from '../ui/page/time.tsx';
 import { type Column, DataTable, TableSkeleton } from '../ui/table/data-table.tsx';
 import { type ListPage, ListView, useList } from '../ui/table/list-view.tsx';
 import type { RequestFilters } from './request-filters.ts';
-import { endpointPath, endpointsPath } from './use-endpoints.ts';
 
 const choices = (...values: readonly string[]): readonly Choice[] => values.map((value) => ({ value, text: value }));
 const operations = choices('encrypt', 'decrypt', 'metadata', 'health');

@@ -1,10 +1,8 @@
-// The key store endpoints: their addresses, and a choice of them.
+// The key store endpoints, all of them, and what one does now.
 
+import { endpointsPath } from '../api/paths.ts';
 import type { Endpoint } from '../api/types.ts';
 import { useEvery } from '../session/every.ts';
-
-export const endpointsPath = '/api/endpoints';
-export const endpointPath = (id: string): string => `${endpointsPath}/${encodeURIComponent(id)}`;
 
 /** What an endpoint does for its cloud now: enabled alone says little. */
 export const stateOf = ({ state, keyState, credentials }: Endpoint): string => {

@@ -2,13 +2,13 @@
 
 import { useState } from 'react';
 import { send } from '../api/client.ts';
+import { keyPath, keysPath } from '../api/paths.ts';
 import type { Key } from '../api/types.ts';
 import { readTagged } from '../ui/forms/edit-dialog.tsx';
 import { Button } from '../ui/page/button.tsx';
 import { BulkDialog } from '../ui/table/bulk.tsx';
 import { BulkActions, type RowsAction } from '../ui/table/bulk-actions.tsx';
 import { readTags, TagsField } from './tags.tsx';
-import { keyPath, keysPath } from './use-keys.ts';
 
 const post =
   (verb: string) =>

@@ -4,6 +4,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { formatTarget, type Query, send } from '../api/client.ts';
+import { keysPath } from '../api/paths.ts';
 import type { AuditRecord, Key } from '../api/types.ts';
 import { auditTable } from '../audit/audit-table.tsx';
 import { useMay, useTenant } from '../session/may.ts';
@@ -17,7 +18,7 @@ import { Page, Panel } from '../ui/page/page.tsx';
 import { EmptyState } from '../ui/page/problem-view.tsx';
 import { DataTable } from '../ui/table/data-table.tsx';
 import type { ListPage } from '../ui/table/list-view.tsx';
-import { keyKinds, keyStates, keysPath } from './use-keys.ts';
+import { keyKinds, keyStates } from './key-filters.ts';
 
 const route = getRouteApi('/keys/export');
 const path = `${keysPath}/export`;

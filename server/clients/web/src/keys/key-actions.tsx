@@ -3,8 +3,8 @@
 
 import { type ReactNode, useState } from 'react';
 import { waysBack } from '../../../../base/way-back.ts';
+import { applicationsPath, keyPath, keysPath } from '../api/paths.ts';
 import type { DeletedKey, Key } from '../api/types.ts';
-import { applicationsPath } from '../applications/use-applications.ts';
 import { NameField } from '../ui/fields/field.tsx';
 import { ActionDialog } from '../ui/forms/action-dialog.tsx';
 import { DeleteDialog } from '../ui/forms/delete-dialog.tsx';
@@ -12,7 +12,6 @@ import { EditDialog, type Fields } from '../ui/forms/edit-dialog.tsx';
 import { ActionMenu, type MenuAction } from '../ui/page/menu.tsx';
 import { LastUse, useKeyUse } from './key-use.tsx';
 import { readTags, TagsField } from './tags.tsx';
-import { keyPath, keysPath } from './use-keys.ts';
 
 type Action = 'edit' | 'enable' | 'disable' | 'rotate' | 'delete';
 

@@ -40,3 +40,15 @@ export const keyQuery = (
   ...spanOf('created', age, now),
   ...(use === 'never' ? { neverUsed: 'true' } : spanOf('used', use, now)),
 });
+
+export const keyStates: readonly Choice[] = [
+  { value: 'active', text: 'Active' },
+  { value: 'disabled', text: 'Disabled' },
+  { value: 'soft-deleted', text: 'Soft-deleted' },
+  { value: 'destroyed', text: 'Destroyed' },
+];
+
+export const keyKinds: readonly Choice[] = [
+  { value: 'general', text: 'General-purpose' },
+  { value: 'master', text: 'TDE master key' },
+];

@@ -4,6 +4,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { send } from '../api/client.ts';
+import { keyPath, keysPath } from '../api/paths.ts';
 import type { AuditKind, AuditRecord, Key, KeyVersion } from '../api/types.ts';
 import { auditKindNames } from '../audit/audit-kinds.ts';
 import { useMay } from '../session/may.ts';
@@ -12,7 +13,6 @@ import { Icon, type IconName } from '../ui/page/icon.tsx';
 import { Panel } from '../ui/page/page.tsx';
 import { Time } from '../ui/page/time.tsx';
 import type { ListPage } from '../ui/table/list-view.tsx';
-import { keyPath, keysPath } from './use-keys.ts';
 
 interface Moment {
   readonly at: string;

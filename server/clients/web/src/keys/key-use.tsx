@@ -3,6 +3,7 @@
 import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { send } from '../api/client.ts';
+import { keyPath, keysPath } from '../api/paths.ts';
 import type { Key, KeyUse } from '../api/types.ts';
 import { Async } from '../ui/page/async.tsx';
 import { Notice } from '../ui/page/notice.tsx';
@@ -11,7 +12,6 @@ import { StateBadge } from '../ui/page/state-badge.tsx';
 import { Time } from '../ui/page/time.tsx';
 import { DataTable } from '../ui/table/data-table.tsx';
 import { KeyCopiesNotice } from './key-copies.tsx';
-import { keyPath, keysPath } from './use-keys.ts';
 
 /** A key that was used within these days may be needed tomorrow. */
 const recentDays = 7;

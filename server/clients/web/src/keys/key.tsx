@@ -4,8 +4,8 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { wayBack } from '../../../../base/way-back.ts';
 import { send } from '../api/client.ts';
+import { applicationPath, keyPath, keysPath } from '../api/paths.ts';
 import type { Key, KeyVersion, MasterKey } from '../api/types.ts';
-import { applicationPath } from '../applications/use-applications.ts';
 import { KeyMap } from '../map/maps.tsx';
 import { saveFile } from '../ui/fields/secret-once.tsx';
 import { Async } from '../ui/page/async.tsx';
@@ -22,7 +22,6 @@ import { useKeyActions } from './key-actions.tsx';
 import { KeyTimeline } from './key-timeline.tsx';
 import { WhoUses } from './key-use.tsx';
 import { Tags } from './tags.tsx';
-import { keyPath, keysPath } from './use-keys.ts';
 
 const route = getRouteApi('/keys/$id');
 

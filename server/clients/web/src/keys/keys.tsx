@@ -2,6 +2,7 @@
 
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
+import { keysPath } from '../api/paths.ts';
 import type { Key } from '../api/types.ts';
 import { NameField } from '../ui/fields/field.tsx';
 import { FilterBar, SelectFilter, TextFilter } from '../ui/fields/filters.tsx';
@@ -18,9 +19,8 @@ import { ListView, useList } from '../ui/table/list-view.tsx';
 import { nameVault, useVaults } from '../vaults/use-vaults.ts';
 import { BulkKeys } from './bulk-keys.tsx';
 import { KeyRowMenu } from './key-actions.tsx';
-import { ages, keyQuery, uses } from './key-filters.ts';
+import { ages, keyKinds, keyQuery, keyStates, uses } from './key-filters.ts';
 import { readTags, Tags, TagsField } from './tags.tsx';
-import { keyKinds, keyStates, keysPath } from './use-keys.ts';
 
 const route = getRouteApi('/keys');
 

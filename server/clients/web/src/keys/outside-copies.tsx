@@ -2,6 +2,7 @@
 // confirms it.
 
 import { useState } from 'react';
+import { keysPath } from '../api/paths.ts';
 import type { Copy } from '../api/types.ts';
 import { ActionDialog } from '../ui/forms/action-dialog.tsx';
 import { ActionMenu } from '../ui/page/menu.tsx';
@@ -11,7 +12,6 @@ import { Badge } from '../ui/page/state-badge.tsx';
 import { Time } from '../ui/page/time.tsx';
 import type { Column } from '../ui/table/data-table.tsx';
 import { ListView, useList } from '../ui/table/list-view.tsx';
-import { keysPath } from './use-keys.ts';
 
 const path = '/api/copies';
 const words: Readonly<Record<Copy['kind'], string>> = {

@@ -4,6 +4,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense } from 'react';
 import { send } from '../api/client.ts';
+import { applicationPath, applicationsPath, endpointsPath, keysPath } from '../api/paths.ts';
 import type {
   Application,
   BlastRadius,
@@ -15,11 +16,8 @@ import type {
   Snapshot,
   Vault,
 } from '../api/types.ts';
-import { applicationPath, applicationsPath } from '../applications/use-applications.ts';
 import { nameGroup, useGroups } from '../applications/use-groups.ts';
-import { endpointsPath } from '../endpoints/use-endpoints.ts';
 import { useKeyUse } from '../keys/key-use.tsx';
-import { keysPath } from '../keys/use-keys.ts';
 import { useEvery } from '../session/every.ts';
 import { useMay } from '../session/may.ts';
 import { Panel } from '../ui/page/page.tsx';

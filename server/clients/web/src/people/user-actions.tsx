@@ -3,6 +3,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { send } from '../api/client.ts';
+import { usersPath as path, userPath } from '../api/paths.ts';
 import type { InvitedUser, RoleDescription, User } from '../api/types.ts';
 import { CheckField, TextField } from '../ui/fields/field.tsx';
 import { ActionDialog } from '../ui/forms/action-dialog.tsx';
@@ -12,7 +13,6 @@ import { FormDialog } from '../ui/forms/form.tsx';
 import type { MenuAction } from '../ui/page/menu.tsx';
 import { InvitationDialog } from './invitation.tsx';
 import { titled } from './role-names.ts';
-import { usersPath as path, userPath } from './use-users.ts';
 
 interface UserBody {
   readonly displayName: string;

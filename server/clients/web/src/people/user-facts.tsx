@@ -2,7 +2,7 @@
 
 import type { User } from '../api/types.ts';
 import { Badge, StateBadge } from '../ui/page/state-badge.tsx';
-import { stateOfUser } from './use-users.ts';
+import { stateOfUser } from './user-state.ts';
 
 const factorNames = { totp: 'one-time code', passkey: 'passkey', 'recovery-code': 'recovery codes' } as const;
 

@@ -4,6 +4,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { send } from '../api/client.ts';
+import { userPath, usersPath } from '../api/paths.ts';
 import type { Right, User } from '../api/types.ts';
 import { useMay } from '../session/may.ts';
 import { Async } from '../ui/page/async.tsx';
@@ -16,7 +17,6 @@ import { Rights } from './rights.tsx';
 import { titled } from './role-names.ts';
 import { SessionList } from './session-list.tsx';
 import { TokenList } from './token-list.tsx';
-import { userPath, usersPath } from './use-users.ts';
 import { useUserActions } from './user-actions.tsx';
 import { UserFactors, UserState } from './user-facts.tsx';
 

@@ -3,6 +3,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
+import { usersPath as path } from '../api/paths.ts';
 import type { InvitedUser, User } from '../api/types.ts';
 import { CheckField, SelectField, TextField } from '../ui/fields/field.tsx';
 import { FormDialog } from '../ui/forms/form.tsx';
@@ -17,7 +18,6 @@ import { PersonFields } from './invitation.tsx';
 import { PeopleTabs } from './people-tabs.tsx';
 import { titled } from './role-names.ts';
 import { SessionList } from './session-list.tsx';
-import { usersPath as path } from './use-users.ts';
 import { useRoles, useUserActions } from './user-actions.tsx';
 import { UserFactors, UserState } from './user-facts.tsx';
 

@@ -22,7 +22,7 @@ import {
   type Operation,
   operationsOf,
   typeOf,
-} from './use-reference.ts';
+} from './describe-api.ts';
 
 const route = getRouteApi('/reference');
 

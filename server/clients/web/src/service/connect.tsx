@@ -6,19 +6,17 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useRef, useState } from 'react';
 import { type ApiCall, ApiProblem, send } from '../api/client.ts';
+import { applicationsPath, endpointPath, endpointsPath, groupsPath, keysPath, vaultsPath } from '../api/paths.ts';
 import type { Endpoint, Key, ProxyConfiguration, RegisteredApplication, TdeGroup, Vault } from '../api/types.ts';
 import { AccessGuidDialog } from '../applications/access-guid.tsx';
-import { applicationsPath } from '../applications/use-applications.ts';
-import { groupsPath, useGroups } from '../applications/use-groups.ts';
+import { useGroups } from '../applications/use-groups.ts';
 import { CredentialDialog } from '../endpoints/credential-list.tsx';
-import { endpointPath, endpointsPath } from '../endpoints/use-endpoints.ts';
-import { keysPath } from '../keys/use-keys.ts';
 import { type Choice, NameField, SelectField, TextField } from '../ui/fields/field.tsx';
 import { ApiCallView } from '../ui/forms/api-call.tsx';
 import { Button } from '../ui/page/button.tsx';
 import { Page, Panel } from '../ui/page/page.tsx';
 import { ProblemView } from '../ui/page/problem-view.tsx';
-import { useVaults, vaultsPath } from '../vaults/use-vaults.ts';
+import { useVaults } from '../vaults/use-vaults.ts';
 
 type Create = <Result>(call: ApiCall) => Promise<Result>;
 

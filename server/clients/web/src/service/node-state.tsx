@@ -5,8 +5,6 @@ import type { IconName } from '../ui/page/icon.tsx';
 import { Badge, type StateTone } from '../ui/page/state-badge.tsx';
 import { Time } from '../ui/page/time.tsx';
 
-export const nodesPath = '/api/nodes';
-
 const looks: Readonly<Record<Node['state'], readonly [StateTone, IconName, string]>> = {
   active: ['ok', 'active', 'Running'],
   draining: ['warn', 'pause', 'Draining'],

@@ -3,13 +3,14 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { send } from '../api/client.ts';
+import { nodesPath } from '../api/paths.ts';
 import type { Node } from '../api/types.ts';
 import { History } from '../audit/history.tsx';
 import { Async } from '../ui/page/async.tsx';
 import { Copyable } from '../ui/page/copy.tsx';
 import { Facts, Page, Panel } from '../ui/page/page.tsx';
 import { Time } from '../ui/page/time.tsx';
-import { dutyNames, HeardOf, NodeState, nodesPath } from './node-state.tsx';
+import { dutyNames, HeardOf, NodeState } from './node-state.tsx';
 
 const route = getRouteApi('/nodes/$id');
 

@@ -5,6 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
+import { nodesPath } from '../api/paths.ts';
 import type { Node, Status } from '../api/types.ts';
 import { ActionDialog } from '../ui/forms/action-dialog.tsx';
 import { ConfirmDialog } from '../ui/forms/confirm-dialog.tsx';
@@ -16,7 +17,7 @@ import { Facts, Page, Panel } from '../ui/page/page.tsx';
 import { Badge } from '../ui/page/state-badge.tsx';
 import { Time } from '../ui/page/time.tsx';
 import { DataTable } from '../ui/table/data-table.tsx';
-import { dutyNames, HeardOf, NodeState, nodesPath } from './node-state.tsx';
+import { dutyNames, HeardOf, NodeState } from './node-state.tsx';
 
 const own = ({ id }: Node): string => `${nodesPath}/${encodeURIComponent(id)}`;
 

@@ -4,6 +4,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { type ApiCall, send } from '../api/client.ts';
+import { notificationsPath } from '../api/paths.ts';
 import type { Notification } from '../api/types.ts';
 import type { Choice } from '../ui/fields/field.tsx';
 import { FilterBar, SelectFilter } from '../ui/fields/filters.tsx';
@@ -18,7 +19,6 @@ import { ListView, useList } from '../ui/table/list-view.tsx';
 import { notificationKindNames } from './notification-kinds.ts';
 import { ActionLink, Harm, NotificationText, SeverityBadge } from './notification-list.tsx';
 import { NotificationTabs } from './notification-tabs.tsx';
-import { notificationsPath } from './today.ts';
 
 const route = getRouteApi('/notifications');
 

@@ -3,9 +3,9 @@
 
 import { queryOptions } from '@tanstack/react-query';
 import { send } from '../api/client.ts';
+import { notificationsPath } from '../api/paths.ts';
 import type { Notification } from '../api/types.ts';
 
-export const notificationsPath = '/api/notifications';
 /** The server's limit for one answer. */
 const most = 1000;
 const soonMs = 14 * 86_400_000;

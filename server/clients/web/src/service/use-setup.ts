@@ -2,9 +2,9 @@
 
 import { queryOptions } from '@tanstack/react-query';
 import { send } from '../api/client.ts';
+import { setupPath } from '../api/paths.ts';
 import type { Setup } from '../api/types.ts';
 
-export const setupPath = '/api/setup';
 export const setupQuery = queryOptions({
   queryKey: [setupPath],
   queryFn: ({ signal }) => send<Setup>({ method: 'GET', path: setupPath }, { signal }),

@@ -3,8 +3,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { send } from '../api/client.ts';
-import { applicationPath } from '../applications/use-applications.ts';
-import { endpointPath } from '../endpoints/use-endpoints.ts';
+import { applicationPath, endpointPath } from '../api/paths.ts';
 import { sessionQuery } from '../session/current-session.ts';
 import { Icon } from '../ui/page/icon.tsx';
 

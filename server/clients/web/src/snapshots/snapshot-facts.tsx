@@ -4,9 +4,6 @@ import type { Snapshot } from '../api/types.ts';
 import { Badge } from '../ui/page/state-badge.tsx';
 import { Time } from '../ui/page/time.tsx';
 
-export const snapshotsPath = '/api/snapshots';
-export const snapshotPath = (id: string): string => `${snapshotsPath}/${encodeURIComponent(id)}`;
-
 export const formatSize = (size: number | null): string =>
   size === null ? '–' : size < 1_048_576 ? `${(size / 1024).toFixed(1)} KiB` : `${(size / 1_048_576).toFixed(1)} MiB`;
 

@@ -4,6 +4,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { type ApiCall, sendFile } from '../api/client.ts';
+import { snapshotsPath as path } from '../api/paths.ts';
 import type { Snapshot } from '../api/types.ts';
 import { FileField, TextField } from '../ui/fields/field.tsx';
 import { ApiCallView } from '../ui/forms/api-call.tsx';
@@ -11,7 +12,6 @@ import { Dialog, DialogActions } from '../ui/forms/dialog.tsx';
 import { useAnnounce } from '../ui/page/announce.tsx';
 import { Button } from '../ui/page/button.tsx';
 import { ProblemView } from '../ui/page/problem-view.tsx';
-import { snapshotsPath as path } from './snapshot-facts.tsx';
 
 /** Why a file cannot be sent as a snapshot. A recovery key must never be sent. */
 const faultOf = async (file: File): Promise<string | undefined> => {

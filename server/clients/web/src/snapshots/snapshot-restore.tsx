@@ -6,6 +6,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useId, useRef, useState } from 'react';
 import { type ApiCall, send } from '../api/client.ts';
+import { snapshotPath, snapshotsPath } from '../api/paths.ts';
 import type { RecoveryKey, Snapshot, SnapshotRestore, Tenant } from '../api/types.ts';
 import { RecoveryFault, type RecoveryFile } from '../recovery/recovery-key.ts';
 import { openSnapshot, readRecoveryFile } from '../recovery/use-recovery-key.ts';
@@ -21,7 +22,7 @@ import { Facts, Page, Panel } from '../ui/page/page.tsx';
 import { ProblemView } from '../ui/page/problem-view.tsx';
 import { Time } from '../ui/page/time.tsx';
 import { RestoreApproval, RestoreImpact } from './restore-impact.tsx';
-import { formatSize, snapshotPath, snapshotsPath, Verified } from './snapshot-facts.tsx';
+import { formatSize, Verified } from './snapshot-facts.tsx';
 
 const route = getRouteApi('/snapshots/$id/restore');
 const recoveryKeysPath = '/api/recovery-keys';

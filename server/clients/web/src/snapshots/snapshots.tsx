@@ -5,6 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
+import { snapshotPath, snapshotsPath } from '../api/paths.ts';
 import type { Snapshot, SnapshotSchedule } from '../api/types.ts';
 import { OutsideCopies } from '../keys/outside-copies.tsx';
 import { usePlatformRight } from '../session/current-session.ts';
@@ -20,7 +21,7 @@ import { Time } from '../ui/page/time.tsx';
 import type { Column } from '../ui/table/data-table.tsx';
 import { ListView, useList } from '../ui/table/list-view.tsx';
 import { RecoveryKeys, RecoveryKeysOfOperators } from './recovery-keys.tsx';
-import { formatSize, snapshotPath, snapshotsPath, Verified } from './snapshot-facts.tsx';
+import { formatSize, Verified } from './snapshot-facts.tsx';
 import { ImportSnapshotDialog } from './snapshot-import.tsx';
 
 const path = snapshotsPath;

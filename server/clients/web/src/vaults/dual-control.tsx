@@ -4,6 +4,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { type ApiCall, send } from '../api/client.ts';
+import { vaultsPath } from '../api/paths.ts';
 import type { DualControlRule, Vault, VaultDualControl } from '../api/types.ts';
 import { useMay } from '../session/may.ts';
 import { CheckField, SelectField } from '../ui/fields/field.tsx';
@@ -11,7 +12,6 @@ import { EditDialog, type Fields } from '../ui/forms/edit-dialog.tsx';
 import { Button } from '../ui/page/button.tsx';
 import { Notice } from '../ui/page/notice.tsx';
 import { ProblemView } from '../ui/page/problem-view.tsx';
-import { vaultsPath } from './use-vaults.ts';
 
 const actions = [
   ['destroy', 'Destroy keys or end their use permanently'],

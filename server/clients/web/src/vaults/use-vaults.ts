@@ -1,11 +1,8 @@
 // The vaults, all of them: for selection fields and for the name of a resource's vault.
 
+import { vaultsPath } from '../api/paths.ts';
 import type { Vault } from '../api/types.ts';
 import { useEvery } from '../session/every.ts';
-
-export const vaultsPath = '/api/vaults';
-
-export const vaultPath = (id: string): string => `${vaultsPath}/${encodeURIComponent(id)}`;
 
 export const useVaults = (): readonly Vault[] => useEvery<Vault>(vaultsPath, 'vaults:read') ?? [];
 

@@ -4,8 +4,8 @@ import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { waysBack } from '../../../../base/way-back.ts';
 import { send } from '../api/client.ts';
+import { keysPath, vaultPath, vaultsPath } from '../api/paths.ts';
 import type { Vault } from '../api/types.ts';
-import { keysPath } from '../keys/use-keys.ts';
 import { SelectField } from '../ui/fields/field.tsx';
 import { ActionDialog } from '../ui/forms/action-dialog.tsx';
 import { DeleteDialog } from '../ui/forms/delete-dialog.tsx';
@@ -15,7 +15,6 @@ import { Async } from '../ui/page/async.tsx';
 import type { MenuAction } from '../ui/page/menu.tsx';
 import { Facts } from '../ui/page/page.tsx';
 import { Time } from '../ui/page/time.tsx';
-import { vaultPath, vaultsPath } from './use-vaults.ts';
 
 export const profileNames: Readonly<Record<Vault['profile'], string>> = {
   standard: 'Standard: every 6 to 12 months',

@@ -3,6 +3,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { send } from '../api/client.ts';
+import { vaultPath, vaultsPath } from '../api/paths.ts';
 import type { Vault } from '../api/types.ts';
 import { VaultMap } from '../map/maps.tsx';
 import { useMay } from '../session/may.ts';
@@ -13,7 +14,6 @@ import { Facts, Page, Panel } from '../ui/page/page.tsx';
 import { StateBadge } from '../ui/page/state-badge.tsx';
 import { Time } from '../ui/page/time.tsx';
 import { DualControlButton } from './dual-control.tsx';
-import { vaultPath, vaultsPath } from './use-vaults.ts';
 import { profileNames, useVaultActions } from './vault-actions.tsx';
 
 const route = getRouteApi('/vaults/$id');

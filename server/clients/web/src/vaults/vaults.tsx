@@ -3,6 +3,7 @@
 
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
+import { vaultsPath as path } from '../api/paths.ts';
 import type { Vault } from '../api/types.ts';
 import { CreateDialog } from '../ui/forms/create-dialog.tsx';
 import { Button } from '../ui/page/button.tsx';
@@ -13,7 +14,6 @@ import { StateBadge, stateWord } from '../ui/page/state-badge.tsx';
 import { Time } from '../ui/page/time.tsx';
 import { ListView, useList } from '../ui/table/list-view.tsx';
 import { DualControlButton } from './dual-control.tsx';
-import { vaultsPath as path } from './use-vaults.ts';
 import { useVaultActions } from './vault-actions.tsx';
 
 const nameOf = ({ name }: Vault): string => name;

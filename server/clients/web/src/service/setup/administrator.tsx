@@ -1,15 +1,16 @@
 // First setup: the first administrator is a user, who can recover a lost second factor; tokens
 // that never expire are revoked.
+
 import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
+import { setupPath } from '../../api/paths.ts';
 import type { InvitedUser, Token, User } from '../../api/types.ts';
 import { InvitationDialog, PersonFields } from '../../people/invitation.tsx';
 import { ActionDialog } from '../../ui/forms/action-dialog.tsx';
 import { FormDialog } from '../../ui/forms/form.tsx';
 import { Button, buttonClass } from '../../ui/page/button.tsx';
 import type { ListPage } from '../../ui/table/list-view.tsx';
-import { setupPath } from '../use-setup.ts';
 import { AcceptRisk, Finding, type Step, useWatched } from './shared.tsx';
 
 const InviteAdministrator = ({

@@ -1,9 +1,8 @@
 // The way from a new service to what it is for: a cloud, or a database. Shown while there is none.
 
 import { Link } from '@tanstack/react-router';
+import { applicationsPath, endpointsPath } from '../../api/paths.ts';
 import type { Application, Endpoint } from '../../api/types.ts';
-import { applicationsPath } from '../../applications/use-applications.ts';
-import { endpointsPath } from '../../endpoints/use-endpoints.ts';
 import { useEvery } from '../../session/every.ts';
 import { useMay } from '../../session/may.ts';
 import { buttonClass } from '../../ui/page/button.tsx';

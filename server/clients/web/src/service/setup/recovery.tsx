@@ -1,8 +1,10 @@
 // First setup: a recovery key, a schedule of snapshots, and the first one that was opened.
+
 import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { command } from '../../../../../base/command-line.ts';
+import { setupPath } from '../../api/paths.ts';
 import type { RecoveryKey, Snapshot, SnapshotSchedule } from '../../api/types.ts';
 import { NewRecoveryKeyDialog } from '../../snapshots/new-recovery-key.tsx';
 import { ActionDialog } from '../../ui/forms/action-dialog.tsx';
@@ -12,7 +14,6 @@ import { ConfigLines, Lines, tomlTable } from '../../ui/page/config-lines.tsx';
 import { Facts } from '../../ui/page/page.tsx';
 import { Time } from '../../ui/page/time.tsx';
 import type { ListPage } from '../../ui/table/list-view.tsx';
-import { setupPath } from '../use-setup.ts';
 import { AcceptRisk, Finding, type Step, useWatched } from './shared.tsx';
 
 export const Recovery = ({ step }: { step: Step }) => {

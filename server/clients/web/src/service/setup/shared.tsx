@@ -1,6 +1,8 @@
 // Shared parts of the steps of the first setup.
+
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ApiCall, send } from '../../api/client.ts';
+import { setupPath } from '../../api/paths.ts';
 import type { Setup } from '../../api/types.ts';
 import { ApiCallView } from '../../ui/forms/api-call.tsx';
 import { useAnnounce } from '../../ui/page/announce.tsx';
@@ -8,7 +10,6 @@ import { Button } from '../../ui/page/button.tsx';
 import { Icon } from '../../ui/page/icon.tsx';
 import { ProblemView } from '../../ui/page/problem-view.tsx';
 import { Time } from '../../ui/page/time.tsx';
-import { setupPath } from '../use-setup.ts';
 
 export type Step = Setup['steps'][number];
 

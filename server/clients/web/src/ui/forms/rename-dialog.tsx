@@ -2,8 +2,8 @@
 
 import { useQuery } from '@tanstack/react-query';
 import { send } from '../../api/client.ts';
+import { vaultPath } from '../../api/paths.ts';
 import type { VaultDualControl } from '../../api/types.ts';
-import { vaultPath } from '../../vaults/use-vaults.ts';
 import { NameField } from '../fields/field.tsx';
 import { Notice } from '../page/notice.tsx';
 import { EditDialog } from './edit-dialog.tsx';
