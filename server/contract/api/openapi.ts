@@ -3,10 +3,11 @@
 import { OpenAPIHono, z } from '@hono/zod-openapi';
 import { pendingNodesHeader, pendingUntilHeader } from '../pending-nodes.ts';
 import { approvalSchema } from './approvals-routes.ts';
-import { problemRows, problemType, sessionCookie } from './http.ts';
 import { type ApiRoutes, apiRoutes } from './index.ts';
 import { exampleOf, type JsonSchema, nameOfRef, refTo, type Schemas } from './openapi-examples.ts';
+import { problemRows, problemType } from './problem-rows.ts';
 import { pendingMembers, problemSchema, type RouteGroup, type RouteRow, replaces, tenantParameter } from './row.ts';
+import { sessionCookie } from './sign-in-routes.ts';
 import { versioned } from './versioned.ts';
 
 /** Tags of the groups of routes: the name, and what the group is about. */

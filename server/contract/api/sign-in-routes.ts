@@ -6,6 +6,9 @@ import type { SignInStep } from '../../domain/sign-in.ts';
 import { identifier, moment, type RouteGroup } from './row.ts';
 import { grantSchema } from './tokens-routes.ts';
 
+/** The cookie of a person who has signed in. */
+export const sessionCookie = '__Host-dke-session';
+
 /** Read as bytes before the body becomes text, which then has blanks here. */
 export const passwordText = z.string().max(4096).openapi({ format: 'password' });
 

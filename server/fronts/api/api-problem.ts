@@ -1,7 +1,7 @@
-// The problem documents of the console's API (contract/api/http.ts has their rows).
+// The problem documents of the console's API (contract/api/problem-rows.ts has their rows).
 
 import { ServiceError, type ServiceErrorCode } from '../../base/service-error.ts';
-import { problemRows } from '../../contract/api/http.ts';
+import { problemRows } from '../../contract/api/problem-rows.ts';
 import { answerProblem, type FieldFault, retryAfterOf } from '../shared/problem.ts';
 
 /** An answer is not much longer than the request that it refuses. */

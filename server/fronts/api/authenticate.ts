@@ -5,7 +5,7 @@
 import type { Context } from 'hono';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import { ServiceError } from '../../base/service-error.ts';
-import { sessionCookie } from '../../contract/api/http.ts';
+import { sessionCookie } from '../../contract/api/sign-in-routes.ts';
 import type { Grant } from '../../domain/access.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { Operations } from '../../operations/index.ts';

@@ -2,7 +2,7 @@
 // of its own: a front gives status and title for each error code.
 
 import type { ServiceError, ServiceErrorCode } from '../../base/service-error.ts';
-import { problemType } from '../../contract/api/http.ts';
+import { problemType } from '../../contract/api/problem-rows.ts';
 
 /** What passes on its own: a limit, a database or a node that is away. */
 const usualPauses: Partial<Record<ServiceErrorCode, number>> = {

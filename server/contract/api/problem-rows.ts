@@ -1,9 +1,6 @@
-// How the console's API speaks HTTP, beside its routes: who calls, and how a failure is told.
+// How the console's API tells a failure: the problem documents of RFC 9457.
 
 import type { ServiceErrorCode } from '../../base/service-error.ts';
-
-/** The cookie of a person who has signed in. */
-export const sessionCookie = '__Host-dke-session';
 
 /** The media type of RFC 9457. */
 export const problemType = 'application/problem+json';
