@@ -1,6 +1,6 @@
-// Writes what follows from the declarations in this folder: the `gen` folders of provider/module and the table in
-// provider/PROTOCOL.md. Run it with `npm run generate` after a change here; a test compares. Not
-// part of the built product.
+// Writes what follows from the declarations in this folder: the `gen` folders of provider/module
+// and the table in provider/PROTOCOL.md. Run it with `npm run generate` after a change here; a test
+// compares. Not part of the built product.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { signatures } from '../agent/codec/dispatcher.ts';

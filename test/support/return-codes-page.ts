@@ -16,7 +16,7 @@ const sources = (folder: string, ending: RegExp): string[] =>
 
 /** Every code that a program can see, CKR_OK apart. */
 export const returnCodes = (): string[] => {
-  const own = sources('client', /\.ts$/).flatMap((text) => [...text.matchAll(/\bCKR\.([A-Z_0-9]+)/g)]);
+  const own = sources('agent', /\.ts$/).flatMap((text) => [...text.matchAll(/\bCKR\.([A-Z_0-9]+)/g)]);
   const module = sources('module', /\.[ch]$/).flatMap((text) => [...text.matchAll(/\bCKR_([A-Z_0-9]+)/g)]);
   const told = causeNames.flatMap((name) => returnValuesOf(name).map((rv) => ['', rv] as const));
   const names = new Set([...own, ...module, ...told].map(([, name]) => `CKR_${name}`));

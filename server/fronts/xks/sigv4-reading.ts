@@ -1,5 +1,6 @@
-// Reads what a request says about its signature (AWS Signature Version 4): the Authorization header,
-// the places of the signed headers, the date. Nothing is decided here but whether it can be read.
+// Reads what a request says about its signature (AWS Signature Version 4): the Authorization
+// header, the places of the signed headers, the date. Nothing is decided here but whether it can be
+// read.
 
 const authorizationFormat =
   /^AWS4-HMAC-SHA256 Credential=([^\s,/]{1,128})\/(\d{8})\/([a-zA-Z0-9-]{1,64})\/([a-z0-9-]{1,64})\/aws4_request, ?SignedHeaders=([a-z0-9!#$%&'*+.^_`|~;-]{1,2048}), ?Signature=([0-9a-f]{64})$/;
