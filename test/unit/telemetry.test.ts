@@ -189,6 +189,6 @@ test('the library is loaded only when it is configured', () => {
       ({ target, typeOnly }) => !typeOnly && /^@opentelemetry|telemetry\/(otlp|steps)\.ts$/.test(target),
     ),
   );
-  expect(importing).toEqual(['server/app/open/observation.ts', 'server/adapters/telemetry/otlp.ts']);
+  expect(importing).toEqual(['server/adapters/telemetry/otlp.ts', 'server/app/open/observation.ts']);
   expect(read('server/app/open/observation.ts')).not.toMatch(/^import (?!type)[^;]*telemetry\/(otlp|steps)\.ts/m);
 });
