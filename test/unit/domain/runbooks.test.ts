@@ -220,7 +220,7 @@ describe('the files of the runbooks', () => {
   });
 
   test('are next to the compiled code, for the packages', () => {
-    const built = join(runbookFolder, '../../../dist/server/adapters/runbooks/runbooks');
+    const built = join(runbookFolder, '../../../../dist/server/adapters/runbooks/runbooks');
     expect(readRunbooks(built)).toEqual(runbooks);
   });
 });
