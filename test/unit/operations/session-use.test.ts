@@ -1,7 +1,8 @@
 // What keeps a session alive: a person's requests, and every change. What a page asks on its own
 // (`x-dke-own-request`) does not, so that an open page that no one uses is signed out.
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { ownRequestHeader, sessionCookie } from '../../../server/fronts/api/authenticate.ts';
+import { sessionCookie } from '../../../server/contract/api/sign-in-routes.ts';
+import { ownRequestHeader } from '../../../server/fronts/api/authenticate.ts';
 import { administrator } from '../../support/open-service.ts';
 import { makeUser } from '../../support/people.ts';
 import { sharedApi, sharedService } from '../../support/shared.ts';
