@@ -62,7 +62,9 @@ describe.runIf(existsSync(library))('libdke_pkcs11.so', () => {
   test('is, in a copy of the project, beside a program that runs the agent of the copy', () => {
     const copy = mkdtempSync(join(tmpdir(), 'dke-copy-'));
     try {
-      const files = ['build/provider/1.0', 'dist/provider/agent/threads', 'node_modules/.bin'].map((each) => join(copy, each));
+      const files = ['build/provider/1.0', 'dist/provider/agent/threads', 'node_modules/.bin'].map((each) =>
+        join(copy, each),
+      );
       for (const each of files) mkdirSync(each, { recursive: true });
       copyFileSync(join(folder, 'dke-agent'), join(copy, 'build/provider/1.0/dke-agent'));
       symlinkSync(process.execPath, join(copy, 'node_modules/.bin/node'));
