@@ -1,7 +1,7 @@
 // `dke backup`: the whole service on the embedded database, on its host. The recovery key is opened
 // here, in this process's addon.
 
-import { readdirSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { openBackupKey } from '../../adapters/archives/backup-file.ts';
@@ -104,8 +104,14 @@ export const outdated = async (
   const byAge = [...others].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([, name]) => name);
   return byAge.slice(0, Math.max(0, byAge.length - (keep - 1)));
 };
-const nameAt = (at: Date, nodeId: string): string =>
-  `dke-${at.toISOString().replace(/[-:]|\.\d+/g, '')}-${nodeId.slice(-12)}.dkebackup`;
+/** A name that is free in the folder: that of the first second from `at` on that no backup has. */
+export const freeNameIn = (folder: string, at: number, nodeId: string): string => {
+  for (let second = at; ; second += 1000) {
+    const time = new Date(second).toISOString().replace(/[-:]|\.\d+/g, '');
+    const name = `dke-${time}-${nodeId.slice(-12)}.dkebackup`;
+    if (!existsSync(join(folder, name))) return name;
+  }
+};
 
 /** Where the backup goes, and what goes for it once it is complete. */
 const placeOf = ({ out, folder, keep }: Given<typeof placeFlags>, nodeId: () => string) => {
@@ -113,7 +119,7 @@ const placeOf = ({ out, folder, keep }: Given<typeof placeFlags>, nodeId: () => 
     throw new CommandError('config', 'name one of --out and --folder', { hint: 'dke backup create --help' });
   if (keep !== undefined && (folder === undefined || !/^[1-9]\d{0,4}$/.test(keep)))
     throw new CommandError('config', '--keep takes a number from 1, and needs --folder');
-  const file = resolve(folder === undefined ? (out ?? '') : join(folder, nameAt(new Date(), nodeId())));
+  const file = resolve(folder === undefined ? (out ?? '') : join(folder, freeNameIn(folder, Date.now(), nodeId())));
   return {
     file,
     removeOld: async (idOf: (path: string) => Promise<string | undefined>): Promise<readonly string[]> => {

@@ -36,7 +36,8 @@ export const createSessions = (
 ) => {
   const { store, ring, clock } = ports;
   const lookUp = createFindSession(ports, claimedRoles);
-  const believed = new Map<string, { readonly found: Found; readonly at: number }>();
+  /** `isUse`: the request counted as a use. One that does is not answered from one that did not. */
+  const believed = new Map<string, { readonly found: Found; readonly at: number; readonly isUse: boolean }>();
   /** Changes with each `forget`: what was read before is not believed afterwards. */
   let generation = 0;
   /** After a change of users or sessions: what was believed may be wrong now. */
@@ -69,17 +70,22 @@ export const createSessions = (
   };
 
   const operations: SessionOperations = {
-    authenticate: async (value, requestId, peer, { isUse, isFresh = false } = {}) => {
+    authenticate: async (value, requestId, peer, { isUse = true, isFresh = false } = {}) => {
       let hash = hashOf(value);
       if (hash === undefined) throw sessionEnded();
       const now = clock.monotonic();
       let entry = isFresh ? undefined : believed.get(hash);
-      if (entry === undefined || now - entry.at >= callerBelievedMs || clock.now() >= entry.found.expiresAt) {
+      if (
+        entry === undefined ||
+        (isUse && !entry.isUse) ||
+        now - entry.at >= callerBelievedMs ||
+        clock.now() >= entry.found.expiresAt
+      ) {
         believed.delete(hash);
         const before = generation;
         hash = (await storedHashOf(value)) ?? hash;
         const { found, isOfToken } = await lookUp(hash, isUse);
-        entry = { found, at: now };
+        entry = { found, at: now, isUse };
         // A token that is revoked, anywhere, ends its sessions at once.
         if (!isOfToken && before === generation) believed.set(hash, entry);
         const [oldest] = believed.keys();

@@ -1,6 +1,9 @@
-// Which files `dke backup create --folder --keep` removes.
+// The names of `dke backup create --folder`, and which files `--keep` removes.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { outdated } from '../../../server/cli/host/backup.ts';
+import { freeNameIn, outdated } from '../../../server/cli/host/backup.ts';
 
 const at = (day: number, node = ''): string => `dke-202601${String(day).padStart(2, '0')}T010000Z${node}.dkebackup`;
 const all = (name: string) => Promise.resolve(name);
@@ -30,4 +33,23 @@ test('a copy of an old backup under a later name counts as that backup, and is l
   expect(
     await outdated([at(2), at(3), at(9)], at(3), 2, (name) => Promise.resolve(name === at(9) ? at(3) : name)),
   ).toEqual([]);
+});
+
+test('a backup of the same second has the name of the next one that is free', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'dke-names-'));
+  try {
+    const moment = Date.parse('2026-01-31T23:59:58.900Z');
+    const made = [0, 1, 2].map(() => {
+      const name = freeNameIn(folder, moment, 'node_0123456789ab');
+      writeFileSync(join(folder, name), '');
+      return name;
+    });
+    expect(made).toEqual([
+      'dke-20260131T235958Z-0123456789ab.dkebackup',
+      'dke-20260131T235959Z-0123456789ab.dkebackup',
+      'dke-20260201T000000Z-0123456789ab.dkebackup',
+    ]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

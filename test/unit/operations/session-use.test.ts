@@ -55,6 +55,14 @@ test('a person who asks stays signed in', async () => {
   }
 });
 
+test('a person who asks within a moment of the page stays signed in', async () => {
+  const { ask } = await open();
+  vi.advanceTimersByTime(29 * minute);
+  expect(await ask(own)).toBe(200);
+  expect(await ask()).toBe(200);
+  expect(await usedAt()).toContain(Date.now());
+});
+
 test('a change is a use, whatever its header says: a page makes none on its own', async () => {
   const { ask } = await open();
   vi.advanceTimersByTime(29 * minute);
