@@ -1,19 +1,22 @@
 // The life of a host from its installation to its removal, under systemd itself: the unit, its
 // user, folders and modes are those of the package, and every command is typed as the pages print
 // it, also those that people at a trusted machine type, which is here the same one. Debian's
-// package lives through all of it. RPM's is installed in the same system, upgraded and removed.
-// Between them, every command that DKE offers anywhere is run beside a new service of the host, or
-// is listed with the reason why it is refused here.
+// package lives through all of it. RPM's two are installed in the same system, upgraded and removed:
+// by RPM, with its dependencies, and with Red Hat's `alternatives` where its source is here
+// (test/support/rpm-system.ts). Between them, every command that DKE offers anywhere is run beside a
+// new service of the host, or is listed with the reason why it is refused here.
 import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { CheckResult } from '../../server/base/diagnostic-checks.ts';
 import { furnish, openWorld, runOffered, type World } from '../support/command-runs.ts';
 import { offeredCatalogue, offeredInBlocks } from '../support/command-site.ts';
 import { bootFreshSystem, type FreshSystem } from '../support/fresh-system.ts';
 import { installCommands } from '../support/installed-commands.ts';
 import { copyProject, makePackages, project } from '../support/package-builds.ts';
 import { blocksOf } from '../support/page-commands.ts';
+import { makeRedHatAlternatives, makeSystemPackage } from '../support/rpm-system.ts';
 import { installed } from '../support/tools.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'dke-installed-host-'));
@@ -26,20 +29,18 @@ let host = booted as FreshSystem;
 const next = '1.0.1';
 beforeAll(() => {
   if (typeof booted === 'string') return;
-  makePackages(project, join(folder, 'packages'), '--only', 'dke-server');
   copyProject(join(folder, 'next'), next);
-  makePackages(join(folder, 'next'), join(folder, 'packages-next'), '--only', 'dke-server');
-  const provider = ['--kind', 'deb', '--only', 'dke-provider'];
-  makePackages(project, join(folder, 'provider'), ...provider);
-  makePackages(join(folder, 'next'), join(folder, 'provider-next'), ...provider);
-  const moved = (from: string): void => {
-    for (const name of readdirSync(join(folder, from)).filter((each) => /\.(deb|rpm)$/.test(each)))
-      cpSync(join(folder, from, name), join(host.folder, 'root', name));
-  };
-  moved('packages');
-  moved('packages-next');
-  moved('provider');
-  moved('provider-next');
+  const builds = [
+    [project, 'packages'],
+    [join(folder, 'next'), 'packages-next'],
+  ] as const;
+  for (const [root, to] of builds)
+    for (const part of ['server', 'provider']) {
+      const place = join(folder, `${to}-${part}`);
+      makePackages(root, place, '--only', `dke-${part}`);
+      for (const name of readdirSync(place).filter((each) => /\.(deb|rpm)$/.test(each)))
+        cpSync(join(place, name), join(host.folder, 'root', name));
+    }
 });
 
 let executed = 0;
@@ -218,6 +219,31 @@ describe.runIf(typeof booted !== 'string')('a host with the package and systemd'
     });
   });
 
+  test('folders outside its own are written with the drop-in that dke doctor prints', async () => {
+    const places = {
+      '/srv/dke snapshots': '[snapshots]\ndirectory = "/srv/dke snapshots"',
+      '/run/user/dke': '[access_log]\nfile = "/run/user/dke/access.log"',
+      '/var/tmp/dke': '[[audit.sinks]]\nname = "file"\ntype = "file"\npath = "/var/tmp/dke/audit.jsonl"',
+    };
+    await type(`cp -a /etc/dke/dke.toml ~/dke.toml.before
+      printf '%s\\n' '${Object.values(places).join('\n')}' >> /etc/dke/dke.toml`);
+    const unit = async () => {
+      const { out } = await host.type('root', 'dke doctor --config /etc/dke/dke.toml -o json || true');
+      const [{ results = [] } = {}] = JSON.parse(out) as { readonly results: readonly CheckResult[] }[];
+      return results.find(({ id }) => id === 'unit');
+    };
+    const closed = await unit();
+    expect(closed?.state).toBe('failed');
+    for (const place of Object.keys(places)) expect(closed?.evidence).toContain(place);
+    await type(closed?.fix ?? '');
+    expect((await unit())?.state).toBe('ok');
+    await type(`systemctl restart dke-server; dke status; dke snapshot create; ls '/srv/dke snapshots'/*.dkesnap`);
+    const written = () => host.type('root', 'test -s /var/tmp/dke/audit.jsonl && test -s /run/user/dke/access.log');
+    await expect.poll(async () => (await written()).code).toBe(0);
+    await type(`cp -a ~/dke.toml.before /etc/dke/dke.toml; rm -r /etc/systemd/system/dke-server.service.d
+      systemctl daemon-reload; systemctl restart dke-server; dke status`);
+  });
+
   test('a removal stops the service and leaves its data; a new installation serves it', async () => {
     await type('apt-get remove dke-server');
     expect((await host.type('root', 'systemctl is-active dke-server')).code).not.toBe(0);
@@ -228,18 +254,35 @@ describe.runIf(typeof booted !== 'string')('a host with the package and systemd'
   });
 
   test('RPM: an installation, a first day, an upgrade and a removal', async () => {
-    const rpm = (version: string): string => `dke-server-${version}-1.x86_64.rpm`;
-    await type(`rm -rf /var/lib/dke /etc/dke; hash -r; rpm --install --nodeps ./${rpm('1.0.0')}`);
+    const of = (version: string): readonly string[] =>
+      ['server', 'provider'].map((part) => `dke-${part}-${version}-1.x86_64.rpm`);
+    const rpms = of('1.0.0').map((name) => join(host.folder, 'root', name));
+    cpSync(makeSystemPackage(rpms, join(folder, 'rpm-system')), join(host.folder, 'root/system.rpm'));
+    const redHats = makeRedHatAlternatives(folder);
+    if (redHats !== undefined) {
+      cpSync(redHats, join(host.folder, 'usr/sbin/alternatives'));
+      await type('rm /usr/bin/update-alternatives; ln -s alternatives /usr/sbin/update-alternatives');
+    }
+    await type(`rm -rf /var/lib/dke /etc/dke; hash -r; rpm --install ./system.rpm
+      rpm --install ${of('1.0.0').join(' ')}`);
+    expect(await type('readlink -f /usr/bin/dke')).toBe('/usr/lib/dke-server/bin/dke\n');
     await type(
       `${places[0]?.[1]}; systemctl enable --now dke-server; dke status; dke doctor --config /etc/dke/dke.toml`,
     );
-    await type(`dke vault create kept; rpm --upgrade --nodeps ./${rpm(next)}`);
-    const after = await type('dke --version; systemctl is-active dke-server; dke vault list');
-    expect(after).toMatch(/^1\.0\.1\b.*\nactive$/m);
+    await type(`dke vault create kept; rpm --upgrade ${of(next).join(' ')}`);
+    const after = await type(
+      'dke --version | head -1; readlink -f /usr/bin/dke; systemctl is-active dke-server; dke vault list',
+    );
+    expect(after).toMatch(/^1\.0\.1\b.*\n\/usr\/lib\/dke-server\/bin\/dke\nactive$/m);
     expect(after).toContain('kept');
-    await type('rpm --erase --nodeps dke-server');
+    await type('rpm --erase dke-server');
     expect((await host.type('root', 'systemctl is-active dke-server')).code).not.toBe(0);
     expect(existsSync(join(host.folder, 'var/lib/dke/data/root.key'))).toBe(true);
-    expect(existsSync(join(host.folder, 'usr/bin/dke'))).toBe(false);
+    // The other package's command takes over, with its manual page.
+    const other = await type('hash -r; dke --version | head -1; readlink -f /usr/bin/dke /usr/share/man/man1/dke.1.gz');
+    expect(other).toMatch(
+      /^1\.0\.1\b.*\n\/usr\/lib\/dke-provider\/bin\/dke\n\/usr\/lib\/dke-provider\/share\/dke\.1\.gz\n$/,
+    );
+    await type('rpm --erase dke-provider; [ ! -L /usr/bin/dke ]; [ ! -L /usr/share/man/man1/dke.1.gz ]');
   });
 });
