@@ -34,6 +34,35 @@ export const shellWord = (text: string): string => {
 };
 
 /**
+ * A name in a statement that is offered for PostgreSQL: always in quotation marks unless it is
+ * plain, so that it is one identifier, whatever it is. Invisible characters are written as their
+ * escapes: a line break in a name would end a line of psql.
+ */
+export const sqlName = (text: string): string => {
+  if (/^[a-z_][a-z0-9_]*$/.test(text) && !reservedWords.has(text)) return text;
+  const quoted = text.replaceAll('"', '""');
+  const isUnseen = (character: string): boolean => unseen.test(character) || space.test(character);
+  if (![...text].some((character) => isUnseen(character) || character === '\\')) return `"${quoted}"`;
+  const escaped = [...quoted].map((character) =>
+    isUnseen(character) || character === '\\'
+      ? `\\+${(character.codePointAt(0) ?? 0).toString(16).padStart(6, '0')}`
+      : character,
+  );
+  return `U&"${escaped.join('')}"`;
+};
+/** Names of roles and schemas that PostgreSQL reads as something else where they are not quoted. */
+const reservedWords = new Set(
+  (
+    'all analyse analyze and any array as asc asymmetric authorization binary both case cast check collate collation column concurrently constraint ' +
+    'create cross current_catalog current_date current_role current_schema current_time current_timestamp current_user default deferrable desc ' +
+    'distinct do else end except false fetch for foreign freeze from full grant group having ilike in initially inner intersect into is isnull join ' +
+    'lateral leading left like limit localtime localtimestamp natural none not notnull null offset on only or order outer overlaps placing primary ' +
+    'references returning right select session_user similar some symmetric system_user table tablesample then to trailing true union unique ' +
+    'user using variadic verbose when where window with'
+  ).split(' '),
+);
+
+/**
  * A command from fixed words and values. A value after `=` belongs to its option. Each other value
  * is an operand, and comes last: when one of them begins with a hyphen, `--` goes before the first.
  *

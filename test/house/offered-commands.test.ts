@@ -1,7 +1,8 @@
 // Every command that DKE offers is one of the program: its words, options, values and number of
 // operands. Where it is offered for copying, nothing is missing.
 // test/scenario/offered-commands.test.ts runs them.
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { makeProgram } from '../../server/cli/program.ts';
@@ -71,6 +72,29 @@ test('every command of every text is one of the program', () => {
     'docs',
   ])
     expect(offered.filter(({ file }) => file.startsWith(where)).length, where).toBeGreaterThan(1);
+});
+
+/**
+ * A statement that an administrator runs must not come from a database: who writes that could
+ * choose it. Functions that quote for SQL are called there only to make one.
+ */
+const faultsInSql = (text: string): readonly string[] => [
+  ...(text.match(/\bquote_(?:ident|literal|nullable)\b/g) ?? []),
+  ...(text.match(/(?<!pg_catalog\.)\bset_config\(/g) ?? []),
+  ...[...text.matchAll(/`(?:\\.|[^`\\])*`/gs)].flatMap(
+    ([literal]) => literal.match(/'[^']*\b(?:GRANT|REVOKE|ALTER|CREATE|DROP)\b[^']*'/g) ?? [],
+  ),
+];
+
+test('no statement that is offered is made by a database', () => {
+  const folder = 'server/adapters/store';
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+  expect(files.length).toBeGreaterThan(50);
+  expect(
+    files.flatMap((name) => faultsInSql(readFileSync(join(folder, name), 'utf8')).map((fault) => `${name}: ${fault}`)),
+  ).toEqual([]);
+  expect(faultsInSql("`case when a then ': GRANT pg_monitor TO ' || quote_ident(current_user) end`")).toHaveLength(2);
+  expect(faultsInSql("set_config('search_path', $1, false), pg_catalog.set_config('a', 'b', false)")).toHaveLength(1);
 });
 
 describe('the program itself', () => {

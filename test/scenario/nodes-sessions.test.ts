@@ -11,6 +11,7 @@ import { openPostgres } from '../../server/adapters/store/engine/postgres/postgr
 import type { StoreError } from '../../server/adapters/store/engine/store-error.ts';
 import { newestSchema } from '../../server/adapters/store/migrations/migrate.ts';
 import { openPostgresStore } from '../../server/adapters/store/store.ts';
+import { sqlName } from '../../server/base/command-line.ts';
 import { systemClock } from '../../server/base/time.ts';
 import type { Store } from '../../server/ports/store.ts';
 import { makeAuthority } from '../support/authority.ts';
@@ -247,6 +248,52 @@ test('a database is not upgraded while a node of the version before is connected
   expect(postgres.run('dke', 'select max(name) from kysely_migration')).not.toBe(newestSchema);
 });
 
+/** What the owner of a database can put before the functions of PostgreSQL. */
+const takeFunctions = (postgres: PostgresServer): void => {
+  const forged = `'dke; ALTER ROLE mallory SUPERUSER'`;
+  postgres.run(
+    'dke',
+    `create schema evil; grant usage on schema evil to public;
+     create function evil.quote_ident(text) returns text language sql as $$ select ${forged}::text $$;
+     create function evil.quote_ident(name) returns text language sql as $$ select ${forged}::text $$;
+     create function evil.set_config(text, text, boolean) returns text language plpgsql as $$ begin raise exception 'called'; end $$;
+     create function evil.coalesced(name, name) returns boolean language plpgsql as $$ begin raise exception 'called'; end $$;
+     create operator evil.= (leftarg = name, rightarg = name, function = evil.coalesced);
+     create function public.quote_ident(name) returns text language sql as $$ select ${forged}::text $$;
+     alter database dke set search_path = evil, pg_catalog, public`,
+  );
+};
+
+test('who owns the database does not choose the statements that its administrator is asked to run', async () => {
+  const postgres = await start();
+  const place = postgres.createDatabase('dke');
+  await open(place);
+  postgres.run('postgres', 'create role "pl ain" login');
+  takeFunctions(postgres);
+  await expect(open({ ...place, user: 'pl ain' })).rejects.toMatchObject({
+    message: expect.stringContaining('the user pl ain may not write the table kysely_migration'),
+    fix:
+      'as the owner of the tables: GRANT ALL ON ALL TABLES IN SCHEMA public TO "pl ain"; ' +
+      'GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO "pl ain"; nothing was changed',
+  });
+});
+
+test('a name in an offered statement is one identifier for PostgreSQL', async () => {
+  const postgres = await start();
+  postgres.createDatabase('dke');
+  for (const [at, name] of [
+    ...['plain', 'user', 'public', 'Dke', 'a b', 'a"b', 'a"; create role x; --', "it's", '1st', 'Schlüssel', 'a\\b'],
+    ...['\\! touch x', 'a\nb', 'a\u202eb', '$$'],
+  ].entries()) {
+    const made = sqlName(name);
+    expect(made).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+    postgres.run('dke', `create table t${at} (${made} int)`);
+    expect(
+      postgres.run('dke', `select attname from pg_attribute where attrelid = 't${at}'::regclass and attnum = 1`),
+    ).toBe(name);
+  }
+});
+
 test('what receives whole files of the log does not hold a run where the role may end a file, and is named with the right that helps where not', async () => {
   const postgres = await start();
   const place = postgres.createDatabase('dke');
@@ -263,13 +310,38 @@ test('what receives whole files of the log does not hold a run where the role ma
     postgres.run('postgres', 'select count(*) from pg_stat_replication') === '1' ? true : undefined,
   );
   const plain = await open({ ...place, user: 'plain' });
+  takeFunctions(postgres);
   const link = linkOf(plain);
   await set(plain, 'now');
   const position = await link.logPosition();
-  const hint = 'GRANT EXECUTE ON FUNCTION pg_switch_wal() TO plain';
+  const hint = '. What receives whole files of the log waits for the end of this one';
+  const command = 'GRANT EXECUTE ON FUNCTION pg_switch_wal() TO plain';
   await expect
     .poll(() => link.copies(position))
-    .toMatchObject([{ name: 'standby pg_receivewal', isBehind: true, hint: expect.stringContaining(hint) }]);
+    .toMatchObject([{ name: 'standby pg_receivewal', isBehind: true, hint: `${hint}: ${command}` }]);
+  // Its name is on the line of the statement, and psql would carry out what follows a backslash.
+  const named = execFile(join(postgresqlPrograms, 'pg_receivewal'), [
+    ...[
+      '-D',
+      temporary(),
+      '-d',
+      `host=${place.host} user=dke application_name='\\\\! touch x'`,
+      '--no-loop',
+      '-s',
+      '1',
+    ],
+  ]);
+  await expect
+    .poll(() => link.copies(position))
+    .toMatchObject(
+      ['standby \\! touch x', 'standby pg_receivewal'].map((name) => ({
+        ...{ name, isBehind: true },
+        hint: `${hint}: grant it what docs/postgresql.md lists as optional rights`,
+      })),
+    );
+  const ended = once(named, 'exit');
+  if (named.kill()) await ended;
+  await expect.poll(() => link.copies(position)).toMatchObject([{ hint: `${hint}: ${command}` }]);
   postgres.run('dke', 'grant execute on function pg_switch_wal() to plain');
   await until('the end of the file', async () => {
     const copies = await link.copies(position);

@@ -1,7 +1,12 @@
 // What a connection to PostgreSQL has set is compared with what it reads back: a pooler or an
 // extension that changes it is noticed before anything is written.
 import { expect, test } from 'vitest';
-import { requireOwnBackend, requireSession } from '../../../server/adapters/store/engine/postgres/session-settings.ts';
+import {
+  enterSql,
+  pathOf,
+  requireOwnBackend,
+  requireSession,
+} from '../../../server/adapters/store/engine/postgres/session-settings.ts';
 
 const settings =
   'lock_timeout=0 default_transaction_isolation=read committed default_transaction_read_only=off default_transaction_deferrable=off';
@@ -25,6 +30,22 @@ test.each([
   ['has no schema', { schema: null }, 'not in the search_path'],
 ] as const)('a session that %s is refused', (_, change, words) => {
   expect(() => requireSession({ ...session, ...change }, 'dke')).toThrow(words);
+});
+
+test('the first words of a session call nothing that a search_path can choose', () => {
+  expect([...enterSql.matchAll(/([\w.]+)\(/g)].map(([, name]) => name)).toEqual([
+    'pg_catalog.current_schema',
+    'pg_catalog.set_config',
+  ]);
+  expect(enterSql.replaceAll(/'[^']*'/g, '')).toMatch(/^[\w.(), ]+$/);
+});
+
+test.each([
+  ['dke', '"dke", pg_temp'],
+  ['a"b, evil', '"a""b, evil", pg_temp'],
+  [null, '"", pg_temp'],
+])('the path of the schema %j is one name', (schema, path) => {
+  expect(pathOf(schema)).toBe(path);
 });
 
 test('another server process than the one that announced itself is a pooler', () => {

@@ -13,7 +13,7 @@ export const createDutyRows = (query: Query): Pick<NodeLink, 'renewDuties' | 'ta
          update node_duties set renewals = renewals + 1 from own
           where node_duties.duty = own.duty and node_duties.node_id = own.node_id and node_duties.fence = own.fence
           returning node_duties.duty)
-       select node_duties.*, renewed.duty is not null as is_renewed, set_config('synchronous_commit', 'off', true)
+       select node_duties.*, renewed.duty is not null as is_renewed, pg_catalog.set_config('synchronous_commit', 'off', true)
          from node_duties left join renewed using (duty)`,
       [own.map(({ duty }) => duty), own.map(({ nodeId }) => nodeId), own.map(({ fence }) => fence)],
     );

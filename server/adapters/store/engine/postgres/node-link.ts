@@ -134,7 +134,10 @@ const createLinkConnection = (config: OrderlyConfig) => {
   };
 };
 
-export const openNodeLink = (config: OrderlyConfig, authenticate: RowAuthenticator): PostgresLink => {
+export const openNodeLink = (
+  config: OrderlyConfig & { readonly user: string },
+  authenticate: RowAuthenticator,
+): PostgresLink => {
   const connection = createLinkConnection(config);
   const query: Query = async (text, values = []) => {
     const used = await connection.current();
@@ -179,7 +182,7 @@ export const openNodeLink = (config: OrderlyConfig, authenticate: RowAuthenticat
     ...createChangeRows(query, authenticate),
     ...createDutyRows(query),
     ...createRootRows(query),
-    ...createReplicas(query, connection.primary),
+    ...createReplicas(query, config.user, connection.primary),
 
     listen: connection.listen,
     close: connection.close,

@@ -43,7 +43,7 @@ export const createNodeRows = (
            state = case when $5::bigint is not null and state = 'stopped' then 'active' else state end
           where id = $1 returning state)
        select (select state from own) as state, (select started_at from before) as started_at, ${schemaSql} as schema, h.epoch as epoch, h.history, t.epoch as run, t.node_id, t.phase,
-              set_config('synchronous_commit', 'off', true)
+              pg_catalog.set_config('synchronous_commit', 'off', true)
          from node_head h left join root_runs t on t.id = 1`,
       [id, shown?.epoch ?? 0, shown?.history ?? '', now, run?.startedAt ?? null, run?.contactMs ?? null],
     );

@@ -10,7 +10,15 @@ import pg from 'pg';
 import { asConnectionError, codeOf, endsConnection, NotPrimary } from './error-kinds.ts';
 import { type Lineage, type Primary, primarySql } from './lineage.ts';
 import type { Row } from './link-query.ts';
-import { requireOwnBackend, requireSession, sessionColumns, setSessionSql } from './session-settings.ts';
+import {
+  enterSql,
+  findSchemaSql,
+  pathOf,
+  requireOwnBackend,
+  requireSession,
+  sessionColumns,
+  setSessionSql,
+} from './session-settings.ts';
 
 export interface OrderlyConfig extends pg.ClientConfig {
   /**
@@ -95,7 +103,9 @@ export class OrderlyClient extends pg.Client {
    */
   async identify(): Promise<void> {
     const expected = this.#lineage?.schema();
-    await this.query(setSessionSql, [expected ?? null]);
+    const { first } = (await this.query(enterSql)).rows[0] as { readonly first: string | null };
+    const found = expected ?? ((await this.query(findSchemaSql, [first])).rows[0] as Row).schema;
+    await this.query(setSessionSql, [pathOf(typeof found === 'string' ? found : null)]);
     const session = (await this.query(`select ${sessionColumns}`)).rows[0] as Row;
     this.requireBackend(session.backend);
     requireSession(session, expected);
@@ -107,9 +117,9 @@ export class OrderlyClient extends pg.Client {
     ).rows[0] as { readonly standby: boolean; readonly system: string; readonly timeline: number };
     if (standby)
       throw new NotPrimary('the server is a standby: promote it, or let the name of the host lead to the primary');
-    const found = { system, timeline };
-    this.#lineage?.enter(found, String(session.schema));
-    this.#primary = found;
+    const primary = { system, timeline };
+    this.#lineage?.enter(primary, String(session.schema));
+    this.#primary = primary;
   }
 
   /** Throws unless it is the server process that this connection was opened to. */

@@ -14,6 +14,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { PostgresDialect, type PostgresPool, sql } from 'kysely';
 import pg from 'pg';
+import { sqlName } from '../../../../base/command-line.ts';
 import type { RowAuthenticator } from '../../../../base/row-jobs.ts';
 import type { ChangeMark } from '../../../../domain/change-protocol.ts';
 import type { Changes } from '../../../../domain/changes.ts';
@@ -139,7 +140,7 @@ const openConnections = (options: PostgresOptions, authenticate: RowAuthenticato
   const lineage = createLineage();
   // Tells the connections of one process from those of another one under the same id.
   const instance = randomBytes(4).toString('hex');
-  const shared: OrderlyConfig = {
+  const shared: OrderlyConfig & { readonly user: string } = {
     lineage,
     host,
     port,
@@ -156,7 +157,7 @@ const openConnections = (options: PostgresOptions, authenticate: RowAuthenticato
     keepAliveInitialDelayMillis: 5_000,
     types,
   };
-  const named = (purpose: string): OrderlyConfig => ({ ...shared, application_name: `dke ${purpose} ${instance}` });
+  const named = (purpose: string) => ({ ...shared, application_name: `dke ${purpose} ${instance}` });
   const writer = openOneConnection(named('writer'));
   const pool = new pg.Pool({
     ...named('reader'),
@@ -182,14 +183,18 @@ const openConnections = (options: PostgresOptions, authenticate: RowAuthenticato
   return { writer, reader, link: openNodeLink(named('link'), authenticate), lineage };
 };
 
-/** What this user may not do that the service has to. */
+const writtenTables = ['kysely_migration', 'settings', 'tenant_keks', 'node_head'];
+/**
+ * What this user may not do that the service has to: the first table that it may not write, or
+ * empty: it may make none.
+ */
 const refusedSql = `
-  select quote_ident(current_schema()) as schema, quote_ident(current_user) as role, case
+  select current_schema()::text as schema, case
     when not exists (select from pg_class where relnamespace = current_schema()::regnamespace and relname = 'kysely_migration')
-    then case when has_schema_privilege(current_schema(), 'create') then null else 'create tables' end
-    else (select 'write the table ' || min(c.relname::text) from pg_class c
+    then case when has_schema_privilege(current_schema(), 'create') then null else '' end
+    else (select min(c.relname::text) from pg_class c
            where c.relnamespace = current_schema()::regnamespace
-             and c.relname in ('kysely_migration', 'settings', 'tenant_keks', 'node_head')
+             and c.relname in (${writtenTables.map((name) => `'${name}'`).join(', ')})
              and not (has_table_privilege(c.oid, 'select') and has_table_privilege(c.oid, 'insert')
                   and has_table_privilege(c.oid, 'update') and has_table_privilege(c.oid, 'delete')))
   end as refused`;
@@ -217,15 +222,20 @@ const objectionTo = async (
     );
   if (encoding !== 'UTF8')
     return new StoreError('open', `the database ${place} is in ${String(encoding)}: make one in UTF8`);
-  const { refused, schema, role } = await ask(refusedSql);
-  if (typeof refused === 'string')
-    return new StoreError('open', `the user ${user} may not ${refused} in the database ${place}`, {
+  const { refused, schema } = await ask(refusedSql);
+  if (typeof refused === 'string') {
+    // The user as dke.toml names it: the database says only what is missing, and where.
+    const [role, inSchema] = [sqlName(user), sqlName(String(schema))];
+    const table = writtenTables.find((name) => name === refused);
+    const what = table === undefined ? 'create tables' : `write the table ${table}`;
+    return new StoreError('open', `the user ${user} may not ${what} in the database ${place}`, {
       fix:
-        refused === 'create tables'
-          ? `as the owner of the schema: GRANT CREATE ON SCHEMA ${String(schema)} TO ${String(role)}; nothing was changed`
-          : `as the owner of the tables: GRANT ALL ON ALL TABLES IN SCHEMA ${String(schema)} TO ${String(role)}; ` +
-            `GRANT ALL ON ALL SEQUENCES IN SCHEMA ${String(schema)} TO ${String(role)}; nothing was changed`,
+        table === undefined
+          ? `as the owner of the schema: GRANT CREATE ON SCHEMA ${inSchema} TO ${role}; nothing was changed`
+          : `as the owner of the tables: GRANT ALL ON ALL TABLES IN SCHEMA ${inSchema} TO ${role}; ` +
+            `GRANT ALL ON ALL SEQUENCES IN SCHEMA ${inSchema} TO ${role}; nothing was changed`,
     });
+  }
   const { foreign } = await ask(
     `select count(*)::int as foreign from information_schema.tables
       where table_schema = current_schema() and not exists

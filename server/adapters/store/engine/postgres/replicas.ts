@@ -3,6 +3,7 @@
 // that are made without its knowledge (of the storage, by files) do not occur here:
 // store.replica_lag_seconds is for those.
 
+import { sqlName } from '../../../../base/command-line.ts';
 import type { LogPosition, NodeLink } from '../../../../ports/node-link.ts';
 import { ConnectionLost } from './error-kinds.ts';
 import type { Primary } from './lineage.ts';
@@ -32,9 +33,26 @@ const slots = 'pg_replication_slots s where not s.temporary';
  */
 const isInCurrentFile = 'pg_walfile_name($1::pg_lsn) = pg_walfile_name(pg_current_wal_lsn())';
 const maySwitch = `has_function_privilege('pg_switch_wal()', 'execute')`;
-const endsFiles = `case when ${isInCurrentFile} and not ${maySwitch}
-  then '. What receives whole files of the log waits for the end of this one: GRANT EXECUTE ON FUNCTION pg_switch_wal() TO ' || quote_ident(current_user)
-  else '' end`;
+const endsFiles = `case when ${isInCurrentFile} and not ${maySwitch} then 'file' end`;
+
+/**
+ * What helps, with the right that is missing. The database says which; the text is ours: who writes
+ * the database must not choose what its administrator is asked to run.
+ */
+const hints = (user: string): ReadonlyMap<unknown, string> =>
+  new Map([
+    [
+      'file',
+      `. What receives whole files of the log waits for the end of this one: GRANT EXECUTE ON FUNCTION pg_switch_wal() TO ${sqlName(user)}`,
+    ],
+    ['standby', `, which only a member of pg_monitor can see: GRANT pg_monitor TO ${sqlName(user)}`],
+  ]);
+/**
+ * A standby chooses its own name, which is shown on the line of the hint: psql would carry out a
+ * `\!` of it. Beside such a name, the page has the statement.
+ */
+const isPlainName = (name: string): boolean => /^[\w .:()/@+-]*$/.test(name);
+const onPage = ': grant it what docs/postgresql.md lists as optional rights';
 
 /**
  * A receiver of files without a slot (pg_receivewal) tells only what it has written; it stores a
@@ -52,7 +70,7 @@ const hasNotWrittenFile = `write_lsn - '0/0'::pg_lsn < ceil(($1::pg_lsn - '0/0':
 const copiesSql = `
   select ${standbyName} as name, coalesce(flush_lsn < $1::pg_lsn, ${hasNotWrittenFile}, true) as is_behind, false as is_slow,
          case when flush_lsn is null and not pg_has_role('pg_read_all_stats', 'usage')
-           then ', which only a member of pg_monitor can see: GRANT pg_monitor TO ' || quote_ident(current_user) else ${endsFiles} end as hint
+           then 'standby' else ${endsFiles} end as hint
     from ${standbys} and not exists (select from ${slots} and s.active_pid = r.pid and s.restart_lsn is not null)
   union all
   select 'slot ' || slot_name, wal_status = 'lost' or coalesce(confirmed_flush_lsn, restart_lsn) < $1::pg_lsn, false, ${endsFiles}
@@ -64,9 +82,10 @@ const copiesSql = `
     from pg_stat_archiver where current_setting('archive_mode') <> 'off'
   order by name`;
 
-/** `primary`: who answers on the connection that `query` uses. */
+/** `primary`: who answers on the connection that `query` uses; `user`: as whom. */
 export const createReplicas = (
   query: Query,
+  user: string,
   primary: () => Primary | undefined,
 ): Pick<NodeLink, 'logPosition' | 'copies' | 'risks' | 'asynchronousStandbys'> => ({
   risks: async () => (await query(risksSql)).map(({ risk }) => String(risk)),
@@ -86,11 +105,16 @@ export const createReplicas = (
       await query(`select pg_switch_wal() where ${isInCurrentFile} and ${maySwitch}`, [known.position]).catch(
         () => undefined,
       );
+    const isPlain = rows.every(({ name }) => isPlainName(String(name)));
+    const hintOf = (kind: unknown): string => {
+      const hint = hints(user).get(kind) ?? '';
+      return isPlain || hint === '' ? hint : `${hint.slice(0, hint.indexOf(':'))}${onPage}`;
+    };
     return rows.map((row) => ({
       name: String(row.name),
       isBehind: row.is_behind === true,
       isSlow: row.is_slow === true,
-      hint: row.is_behind === true ? String(row.hint) : '',
+      hint: row.is_behind === true ? hintOf(row.hint) : '',
     }));
   },
   asynchronousStandbys: async () =>

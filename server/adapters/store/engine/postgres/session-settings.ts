@@ -16,34 +16,46 @@ import type { Row } from './link-query.ts';
  * Confirmed changes stay; a weaker setting than `on` that waits for the server's own disk, and a
  * stronger one, are the administrators' choice.
  */
-const durable = `case current_setting('synchronous_commit') when 'off' then 'on' else current_setting('synchronous_commit') end`;
-
-/** Schemas with tables of a service; more than one: the search_path tells which. */
-const withTables = `from pg_class c join pg_namespace n on n.oid = c.relnamespace
-  where c.relname = 'kysely_migration' and c.relkind = 'r' and has_schema_privilege(n.oid, 'usage')`;
-const schemaOfTables = `coalesce((select n.nspname ${withTables} and n.nspname = current_schema()),
-  (select min(n.nspname) ${withTables} having count(*) = 1), current_schema())`;
+const durable = `case pg_catalog.current_setting('synchronous_commit') when 'off' then 'on' else pg_catalog.current_setting('synchronous_commit') end`;
 
 /**
- * `$1`: the schema of the tables, as the first connection has found it; null: this is the first
- * one.
+ * The first words of a session. A function without a schema is one of the search_path, which the
+ * database's owner sets: until this is done, only functions of pg_catalog are called, by their full
+ * names. Answers which schema that path meant.
  */
+export const enterSql = `select pg_catalog.current_schema() as first, pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', false)`;
+
+/**
+ * The schema of the tables; `$1`: the one that the session's own path meant. Null: there is none.
+ * More than one schema with tables of a service: the path tells which.
+ */
+export const findSchemaSql = `
+  with found as (
+    select n.nspname::text as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+     where c.relname = 'kysely_migration' and c.relkind = 'r' and has_schema_privilege(n.oid, 'usage'))
+  select coalesce((select name from found where name = $1::text), (select min(name) from found having count(*) = 1), $1::text) as schema`;
+
+/** `$1`: the path. */
 export const setSessionSql = `
-  select set_config('search_path', coalesce(quote_ident(coalesce($1, ${schemaOfTables})), '""') || ', pg_temp', false),
-         set_config('synchronous_commit', ${durable}, false),
-         set_config('lock_timeout', '0', false),
-         set_config('default_transaction_isolation', 'read committed', false),
-         set_config('default_transaction_read_only', 'off', false),
-         set_config('default_transaction_deferrable', 'off', false)`;
+  select pg_catalog.set_config('search_path', $1, false),
+         pg_catalog.set_config('synchronous_commit', ${durable}, false),
+         pg_catalog.set_config('lock_timeout', '0', false),
+         pg_catalog.set_config('default_transaction_isolation', 'read committed', false),
+         pg_catalog.set_config('default_transaction_read_only', 'off', false),
+         pg_catalog.set_config('default_transaction_deferrable', 'off', false)`;
+
+/** The path with the schema of the tables only; a temporary table is never one of the service's. */
+export const pathOf = (schema: string | null): string =>
+  `${schema === null ? '""' : `"${schema.replaceAll('"', '""')}"`}, pg_temp`;
 
 /** Columns of the statement that follows. */
 export const sessionColumns = `
-  pg_backend_pid() as backend, current_schema()::text as schema,
-  concat_ws(' ', 'lock_timeout=' || current_setting('lock_timeout'),
-    'default_transaction_isolation=' || current_setting('default_transaction_isolation'),
-    'default_transaction_read_only=' || current_setting('default_transaction_read_only'),
-    'default_transaction_deferrable=' || current_setting('default_transaction_deferrable')) as settings,
-  current_setting('synchronous_commit') as commits`;
+  pg_catalog.pg_backend_pid() as backend, pg_catalog.current_schema()::text as schema,
+  pg_catalog.concat_ws(' ', 'lock_timeout=' || pg_catalog.current_setting('lock_timeout'),
+    'default_transaction_isolation=' || pg_catalog.current_setting('default_transaction_isolation'),
+    'default_transaction_read_only=' || pg_catalog.current_setting('default_transaction_read_only'),
+    'default_transaction_deferrable=' || pg_catalog.current_setting('default_transaction_deferrable')) as settings,
+  pg_catalog.current_setting('synchronous_commit') as commits`;
 
 const expectedSettings =
   'lock_timeout=0 default_transaction_isolation=read committed default_transaction_read_only=off default_transaction_deferrable=off';
