@@ -5,9 +5,9 @@
 import { existsSync, lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { InstallReport, ProcessOf } from '../../server/contract/provider.ts';
-import { codeOf, InstallError } from './error.ts';
+import { InstallError } from './error.ts';
 import { type Layout, libraryName } from './layout.ts';
-import { inFolder, mostProgramBytes, readRegular, wayOf } from './owned-files.ts';
+import { inFolder, mostProgramBytes, readRegular, removeEmpty, wayOf } from './owned-files.ts';
 import { asOwner } from './owner.ts';
 import { type Payload, sha256 } from './payload.ts';
 import { type InstallOptions, named, Run } from './run.ts';
@@ -195,14 +195,6 @@ export interface UninstallOptions extends InstallOptions {
   readonly purge: string | null;
   readonly configPath: string;
 }
-
-const removeEmpty = (path: string): void => {
-  try {
-    rmdirSync(wayOf(path));
-  } catch (error) {
-    if (!['ENOENT', 'ENOTEMPTY', 'EEXIST', 'EACCES', 'EPERM'].includes(codeOf(error) ?? '')) throw error;
-  }
-};
 
 /** All that was installed, under the lock. */
 const removeAll = (run: Run): void => {

@@ -16,6 +16,7 @@ import {
   readFileSync,
   readlinkSync,
   renameSync,
+  rmdirSync,
   rmSync,
   writeSync,
 } from 'node:fs';
@@ -206,4 +207,13 @@ export const makeFolders = (path: string, mode: number, owner: Owner | undefined
   else setMode(path, mode);
   syncFolder(upper);
   return [...made, path];
+};
+
+/** Removes a folder that is empty, and whose removal this user may decide. */
+export const removeEmpty = (path: string): void => {
+  try {
+    rmdirSync(wayOf(path));
+  } catch (error) {
+    if (!['ENOENT', 'ENOTEMPTY', 'EEXIST', 'EACCES', 'EPERM'].includes(codeOf(error) ?? '')) throw error;
+  }
 };

@@ -6,11 +6,13 @@ import type { InstallReport, ProcessOf } from '../../server/contract/provider.ts
 import { codeOf, InstallError } from './error.ts';
 import { type Layout, octal, otherLibraries } from './layout.ts';
 import {
+  inFolder,
   isRoot,
   makeFolders,
   makeFolderWhole,
   mostProgramBytes,
   readRegular,
+  removeEmpty,
   replaceFile,
   setMode,
   setOwner,
@@ -21,7 +23,7 @@ import { asOwner, effectiveOwner, type Owner, ownerOfPath } from './owner.ts';
 import type { Payload } from './payload.ts';
 import { usersOf } from './processes.ts';
 import { buildFolder, readManifest, type State, statePath, takeLock, writeState } from './state.ts';
-import { agentService, agentServiceUnit, agentSocket, agentSocketUnit } from './units.ts';
+import { agentService, agentServiceUnit, agentSocket, agentSocketFolder, agentSocketUnit } from './units.ts';
 
 export interface InstallOptions {
   readonly layout: Layout;
@@ -258,6 +260,14 @@ export class Run {
     for (const name of [agentSocketUnit, agentServiceUnit])
       this.do(`remove ${join(unitFolder, name)}`, () => rmSync(join(unitFolder, name), { force: true }));
     this.systemctl(['daemon-reload']);
+    // What is left of the unit: a socket on which nothing listens, in a folder in which the library
+    // of the database's user could start no agent.
+    const state = lstatSync(agentSocketFolder, { throwIfNoEntry: false });
+    if (state?.isDirectory() !== true || state.uid !== process.geteuid?.()) return;
+    this.do(`remove ${agentSocketFolder}/agent.sock, and ${agentSocketFolder} when it is empty`, () => {
+      inFolder(agentSocketFolder, (at) => rmSync(at('agent.sock'), { force: true }));
+      removeEmpty(agentSocketFolder);
+    });
   }
 
   systemctl(...commands: readonly (readonly string[])[]): void {

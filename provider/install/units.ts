@@ -7,6 +7,8 @@ import { basename } from 'node:path';
 
 export const agentSocketUnit = 'dke-agent.socket';
 export const agentServiceUnit = 'dke-agent.service';
+/** Root's, made by systemd with the socket: the library of another user starts no agent there. */
+export const agentSocketFolder = '/run/dke-pkcs11';
 export const unitFolder = '/etc/systemd/system';
 
 export interface AgentUnits {
@@ -25,11 +27,10 @@ export const agentSocket =
 Description=Socket of the DKE agent, for databases that load libdke_pkcs11.so
 
 [Socket]
-ListenStream=/run/dke-pkcs11/agent.sock
+ListenStream=${agentSocketFolder}/agent.sock
 SocketMode=0666
 DirectoryMode=0755
-# Without the unit, the library starts an agent of its own: a socket that is left would end that.
-RemoveOnStop=yes
+# While this unit is stopped, the socket stays: a database waits for it instead of starting an agent of its own. The removal removes it.
 Backlog=512
 
 [Install]

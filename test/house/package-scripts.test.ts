@@ -1,7 +1,7 @@
 // The scripts of the packages run under two programs called update-alternatives, Debian's and Red
 // Hat's (chkconfig), and under dash and bash.
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { packages } from '../../provider/packaging/packages.ts';
@@ -77,6 +77,9 @@ describe.each(['dash', 'bash'])('the scriptlets of RPM under %s', (shell) => {
   const [server, provider] = ['/usr/lib/dke-server/bin/dke', '/usr/lib/dke-provider/bin/dke'];
 
   test.runIf(installed(shell, shell))('share the command in the order of RPM: install, upgrade, remove each', () => {
+    const agents = join(folder, 'root/run/dke-pkcs11');
+    mkdirSync(agents, { recursive: true });
+    writeFileSync(join(agents, 'agent.sock'), '');
     run('server', 'post', 1);
     run('provider', 'post', 1);
     expect(commands()).toEqual([server, provider]);
@@ -90,8 +93,11 @@ describe.each(['dash', 'bash'])('the scriptlets of RPM under %s', (shell) => {
     expect(commands()).toEqual([server, provider]);
     for (const scriptlet of ['preun', 'postun'] as const) run('server', scriptlet, 0);
     expect(commands()).toEqual([provider]);
+    run('provider', 'preun', 1);
+    expect(existsSync(join(agents, 'agent.sock'))).toBe(true);
     for (const scriptlet of ['preun', 'postun'] as const) run('provider', scriptlet, 0);
     expect(commands()).toEqual([]);
+    expect(existsSync(agents)).toBe(false);
     // What is not registered keeps no package from its removal.
     for (const scriptlet of ['preun', 'postun'] as const) run('provider', scriptlet, 0);
   });

@@ -544,10 +544,20 @@ describe.runIf(isRoot)('root, on behalf of the owner of pkcs11.toml', () => {
 
 describe('uninstall', () => {
   test('removes what was installed, and says what stays', async () => {
+    // What systemd leaves of the socket when it is stopped.
+    const system = '/run/dke-pkcs11';
+    if (isRoot) {
+      mkdirSync(system, { recursive: true });
+      writeFileSync(join(system, 'agent.sock'), '');
+    }
+    expect(readFileSync(join(folder, 'units/dke-agent.socket'), 'utf8')).not.toContain('RemoveOnStop');
     const { remarks } = await reported('uninstall', ...changing(), '--conf', conf);
     expect(existsSync(join(base, 'hsm'))).toBe(false);
     expect(existsSync(join(base, 'dke-provider'))).toBe(false);
     expect(readdirSync(join(folder, 'units'))).toEqual([]);
+    // Other tests may have folders of their own there.
+    if (isRoot && existsSync(system)) expect(readdirSync(system)).not.toHaveLength(0);
+    expect(existsSync(join(system, 'agent.sock'))).toBe(false);
     expect(remarks.join('\n')).toContain(`stays: ${conf}, ${logs}`);
     expect(existsSync(conf)).toBe(true);
     const { code } = await provider('uninstall', ...changing());
