@@ -173,7 +173,8 @@ const rootKey: readonly Situation[] = [
       copyFileSync(join(others, 'data/root.key'), join(data, 'root.key'));
       chmodSync(join(data, 'root.key'), 0o400);
     },
-    ...restoreKey,
+    // Nothing says yet which of both is the wrong one: no command moves the root key away.
+    repair: [/move neither before you know which was replaced/, putBack('root.key')],
   }),
   situation('root.key is missing', 'root-key', /root\.key is missing/, {
     spoil: ({ data }) => rmSync(join(data, 'root.key')),

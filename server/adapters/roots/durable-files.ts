@@ -109,14 +109,20 @@ export const rootMagic = Buffer.from('DKE-ROOT');
 
 /** Sizes of both formats of a root key file, in bytes (FORMAT.md). */
 const rootFileSizes = new Set([12_288, 24_576]);
+/** What the service itself keeps beside the root key, with the names of their drafts. */
+const keptBeside = ['.backup', '.checkpoint', '.change'].flatMap((end) => [end, `${end}.new`]);
 /**
- * Other files in the folder of the root key that are root key files: copies that people made. Only
- * files with such a name are opened: the database and its locks may be in the same folder, and a
- * process that closes a file it has locked elsewhere loses its lock (POSIX).
+ * Other files in the folder of the root key that are root key files: copies that people made. What
+ * has the name of the root key and an end of its own is one whatever is in it: a damaged one was
+ * moved aside, and most of it may be a key. Of the others, only files with such a name are opened:
+ * the database and its locks may be in the same folder, and a process that closes a file it has
+ * locked elsewhere loses its lock (POSIX).
  */
 export const rootFilesBeside = (path: string): readonly string[] => {
   const folder = dirname(path);
+  const own = basename(path);
   const isRootFile = (name: string): boolean => {
+    if (name.startsWith(`${own}.`)) return !keptBeside.includes(name.slice(own.length));
     try {
       if (!/root|key/i.test(name) || !rootFileSizes.has(lstatSync(join(folder, name)).size)) return false;
       const fd = openSync(join(folder, name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
@@ -133,7 +139,7 @@ export const rootFilesBeside = (path: string): readonly string[] => {
   };
   try {
     return readdirSync(folder)
-      .filter((name) => name !== basename(path) && isRootFile(name))
+      .filter((name) => name !== own && isRootFile(name))
       .map((name) => join(folder, name));
   } catch {
     return [];

@@ -105,7 +105,7 @@ export const copiesOfRoot = (path: string, providers: readonly DeclaredWay[]): r
 const copyRemarks = ({ path, providers }: DeclaredRoot): readonly string[] =>
   copiesOfRoot(path, providers).map(
     (copy) =>
-      `${copy} is a root key file: it opens older databases, and no rotation changes it; move it away, or shred it`,
+      `${copy} is a root key file, or was one: it may open older databases, and no rotation changes it; move it away, or destroy it`,
   );
 
 /** Opens a wrapped file that is there, for changes to it. */

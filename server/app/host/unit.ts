@@ -2,11 +2,16 @@
 // What `systemctl show` says of a unit whose command names this dke.toml is believed; its text was
 // chosen by root. Which lines open a closed folder is decided here, too: a folder that is hidden is
 // not opened by ReadWritePaths=, with which the unit would not even start.
+//
+// Names of folders are those of dke.toml, whose writer may be another than root: a command is
+// printed for root only where a name is nothing else for systemd, and only root can put
+// another folder in its place (root-way.ts).
 
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { resolve } from 'node:path';
 import { extendUnit, shellWord } from '../../base/command-line.ts';
+import { seenByRoot } from './root-way.ts';
 
 export interface Unit {
   readonly name: string;
@@ -57,6 +62,29 @@ export const readUnit = (config: string): Unit | undefined => {
   const path = resolve(config);
   if (!known.has(path)) known.set(path, askSystemd(path));
   return known.get(path);
+};
+
+/** The user of the unit that runs the service; undefined: none is known, or it is root. */
+const unitUser = (): string | undefined => {
+  const found = [...known.values()].find((unit) => unit !== undefined)?.user;
+  if (found !== undefined) return found === '' ? undefined : found;
+  // A service that systemd has started.
+  const own = process.getuid?.() ?? 0;
+  if (process.env.INVOCATION_ID === undefined || own === 0) return undefined;
+  try {
+    return userInfo().username;
+  } catch {
+    return `#${own}`;
+  }
+};
+
+/**
+ * A command that is offered, as whom it is typed. An operator pastes it as root, and the user of
+ * the service has chosen what is in its folders.
+ */
+export const asServiceUser = (line: string): string => {
+  const user = unitUser();
+  return user === undefined ? line : `sudo -u ${shellWord(user)} ${line}`;
 };
 
 const askSystemd = (config: string): Unit | undefined => {
@@ -115,19 +143,44 @@ const longestOf = (path: string, folders: readonly string[]): number =>
 export const isWritableIn = ({ readOnly, writable, hidden }: Unit, folder: string): boolean =>
   longestOf(folder, writable) >= Math.max(longestOf(folder, readOnly), longestOf(folder, hidden));
 
-/** A path as the value of a setting of systemd, which reads `%` as its own. */
+/**
+ * A path as the value of a setting of systemd, which reads `%` as its own. Each other character
+ * that systemd reads is refused before (`nameFault`).
+ */
 const setting = (name: string, path: string): string => {
   const text = path.replaceAll('%', '%%');
   return `${name}=${/\s/.test(text) ? `"${text}"` : text}`;
 };
 
-/** The command that lets the unit write these folders. Systemd wants each of them to be there. */
-export const openFolders = ({ name, user, hidden }: Unit, folders: readonly string[]): string => {
+/** What is empty after a boot: a unit that binds a folder of it does not start again. */
+const forgotten = ['/tmp', '/run', '/var/run', '/dev'];
+
+/** Why the unit is not opened for a folder, with what to name instead; undefined: it can be. */
+const folderFault = ({ hidden }: Unit, folder: string): string | undefined => {
+  if (/[\p{Cc}\p{Zl}\p{Zp}"'\\:]/u.test(folder))
+    return `systemd reads a quotation mark, ":" or "\\" in a name as its own`;
+  if (folder === '/' || hidden.includes(folder)) return 'the unit has another folder in its place';
+  if (forgotten.some((each) => isBelow(folder, each))) return 'it is empty after a boot';
+  const { fault } = seenByRoot(folder);
+  return fault === undefined ? undefined : `${fault}: name a folder that only root can rename`;
+};
+
+/**
+ * The command that lets the unit write these folders, or which of them need another name. Systemd
+ * wants each of them to be there.
+ */
+export const openFolders = (unit: Unit, folders: readonly string[]): string => {
+  const { name, user, hidden } = unit;
+  const faults = folders.flatMap((folder) => {
+    const fault = folderFault(unit, folder);
+    return fault === undefined ? [] : [`name another folder than ${folder} in dke.toml: ${fault}`];
+  });
+  if (faults.length > 0) return faults.join('; ');
   const isHidden = (folder: string): boolean => hidden.some((each) => isBelow(folder, each));
   const lines = folders.map((folder) => setting(isHidden(folder) ? 'BindPaths' : 'ReadWritePaths', folder));
   const atHome = folders.some((folder) => isHidden(folder) && homes.some((home) => isBelow(folder, home)));
   const owner = user === '' ? 'root' : user;
-  const made = folders.filter((folder) => !existsSync(folder)).map(shellWord);
+  const made = folders.filter((folder) => !seenByRoot(folder).exists).map(shellWord);
   const make = made.length === 0 ? '' : `install -d -o ${shellWord(owner)} -m 700 ${made.join(' ')} && `;
   return make + extendUnit(name, 'folders', [...(atHome ? ['ProtectHome=tmpfs'] : []), ...lines]);
 };

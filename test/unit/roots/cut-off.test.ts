@@ -1,7 +1,7 @@
 // A change of the root key file that ends at any of its writes, as by a power failure: the file is
 // the former one or the new one, the root key is the same, and after the next start nothing else in
 // the folder opens it.
-import { copyFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { core, type KekRef } from '../../../addon/core.ts';
@@ -122,4 +122,21 @@ test('a copy of the root key beside it is named', async () => {
   copyFileSync(path, join(folder, 'dke.db'));
   const opened = await openBy(path);
   expect(opened).toMatchObject({ state: 'open', remarks: [expect.stringContaining(`${copy} is a root key file`)] });
+});
+
+test('a damaged root key that was moved aside is named, whatever is left of it', async () => {
+  openFileRoot(core, path, true).release();
+  // What the service keeps there itself is none.
+  for (const end of ['.backup', '.checkpoint']) writeFileSync(`${path}${end}`, '');
+  const head = readFileSync(path);
+  head[0] = (head[0] ?? 0) ^ 1;
+  writeFileSync(`${path}.damaged`, head);
+  writeFileSync(`${path}.old-1`, head.subarray(0, 5000));
+  const opened = await openBy(path);
+  expect(opened).toMatchObject({
+    state: 'open',
+    remarks: ['.damaged', '.old-1'].map((end) =>
+      expect.stringContaining(`${path}${end} is a root key file, or was one`),
+    ),
+  });
 });
