@@ -13,6 +13,8 @@ import type { Log } from '../ports/log.ts';
 import { checkFile } from './config/check-file.ts';
 import type { Config } from './config/config.ts';
 import { isRestoreCutOff } from './host/restore-journal.ts';
+import { wayOfRoot } from './host/root-way.ts';
+import { asServiceUser } from './host/unit.ts';
 import { readAuthorities, rolesOf } from './open/identity.ts';
 import { openTlsFiles, pairFilesOf, readPem } from './tls/reload-certificates.ts';
 import { chainFault } from './tls/served-certificates.ts';
@@ -52,16 +54,30 @@ const requireWritable = (path: string, setting: string, readOnlyClass: StartErro
 };
 
 /**
+ * What makes a missing folder. Root makes it for another user only where its way cannot be led
+ * elsewhere; below a folder of the user, the user does.
+ */
+const createFolder = (folder: string): string => {
+  const path = shellWord(folder);
+  if (own() === 0) return `create it: install -d -m 700 ${path}`;
+  const { fault } = wayOfRoot(folder);
+  if (fault === undefined) return `create it: install -d -m 700 -o ${own()} ${path}`;
+  try {
+    accessSync(firstAbove(folder), constants.W_OK | constants.X_OK);
+    return `create it: ${asServiceUser(`mkdir -p -m 700 ${path}`)}`;
+  } catch {
+    return `name a folder in dke.toml that only root can rename (${fault})`;
+  }
+};
+
+/**
  * Throws unless this user can make and replace files in a folder. `setting`: the field of dke.toml
  * that names it.
  */
 export const requireFolder = (folder: string, setting: string, readOnlyClass: StartErrorClass = 'permission'): void => {
   const state = stateOf(folder);
   if (state === undefined)
-    throw permission(
-      `the folder ${folder} (${setting}) is missing`,
-      `mount its disk, or create it: install -d -m 700${own() === 0 ? '' : ` -o ${own()}`} ${shellWord(folder)}`,
-    );
+    throw permission(`the folder ${folder} (${setting}) is missing`, `mount its disk, or ${createFolder(folder)}`);
   if (!state.isDirectory()) throw permission(`${folder} (${setting}) is not a folder`, 'name a folder in dke.toml');
   requireWritable(folder, setting, readOnlyClass);
 };

@@ -37,6 +37,7 @@ const others: Readonly<Record<string, string>> = {
   'server/app/process.ts': 'at the start: the version, and the first token',
   'server/adapters/host/host-facts.ts': 'at the start: facts of the system',
   'server/adapters/host/process-facts.ts': '/proc of this process',
+  'server/app/host/root-way.ts': 'in a start that is refused, and in commands',
   'server/app/open/logs.ts': 'at the start and at SIGHUP: the log',
   'server/adapters/roots/backup.ts': 'offline commands',
   'server/adapters/roots/file-root.ts':

@@ -33,6 +33,20 @@ test('every block types something', () => {
   expect(empty).toEqual([]);
 });
 
+test('root makes no folder for another user where this user could lead it elsewhere', () => {
+  const made = pagesWithCommands()
+    .flatMap(blocksOf)
+    .flatMap(({ page, commands }) =>
+      commands.flatMap(({ text }) =>
+        [...text.matchAll(/\binstall -d [^&;|\n]*-o [^&;|\n]*/g)].map(([line]) => ({ page, line })),
+      ),
+    );
+  expect(made.length).toBeGreaterThan(2);
+  // What only root can rename: folders directly below these.
+  const isRoots = (path: string): boolean => /^\/(?:var\/(?:lib|log|backups)|srv|etc|opt|run)\/[\w-]+$/.test(path);
+  expect(made.filter(({ line }) => (line.match(/ \/\S+/g) ?? []).some((path) => !isRoots(path.trim())))).toEqual([]);
+});
+
 test('a prompt names who types, and sudo names another', () => {
   const block = '$ dke status\nhealthy\n# systemctl stop dke-server\n# sudo -u dke dke root show \\\n  --more\n';
   expect(commandsOf('console', block)).toEqual([

@@ -11,11 +11,12 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CheckResult } from '../../server/base/diagnostic-checks.ts';
@@ -162,6 +163,8 @@ describe('the unit of systemd', () => {
     const [part] = JSON.parse(stdout) as { readonly results: readonly CheckResult[] }[];
     return new Map(part?.results.map((each) => [each.id, each]));
   };
+  const homes = '/home';
+  const logs = join(homes, 'dke-logs');
   const packaged = [
     'User=',
     'LimitMEMLOCK=67108864',
@@ -180,35 +183,86 @@ describe('the unit of systemd', () => {
 
   test('its folders, with the drop-in that opens them', async () => {
     expect((await withUnit(written(''), packaged)).get('unit')).toMatchObject({ state: 'ok' });
-    const toml = '[snapshots]\ndirectory = "/srv/dke snapshots"\n[access_log]\nfile = "/run/user/dke/access.log"\n';
+    const toml = `[snapshots]\ndirectory = "/srv/dke snapshots"\n[access_log]\nfile = "${logs}/access.log"\n`;
     const closed = (await withUnit(written(toml), packaged)).get('unit');
     expect(closed).toMatchObject({
       state: 'failed',
       evidence:
-        '/run/user/dke (access_log.file) cannot be written inside the unit dke-server; ' +
+        `${logs} (access_log.file) cannot be written inside the unit dke-server; ` +
         '/srv/dke snapshots (snapshots.directory) cannot be written inside the unit dke-server',
     });
-    expect(closed?.fix).toMatch(/^install -d -o root -m 700 \/run\/user\/dke '\/srv\/dke snapshots' && /);
+    expect(closed?.fix).toMatch(/^install -d -o root -m 700 \/home\/dke-logs '\/srv\/dke snapshots' && /);
     const unit = mkdtempSync(join(folder, 'drop-in-'));
     const command = (closed?.fix ?? '')
       .replace(/^.*? && /, '')
       .replaceAll('/etc/systemd/system/dke-server.service.d', unit)
       .replace(/ && systemctl daemon-reload$/, '');
     execFileSync('sh', ['-c', command]);
-    // Below /run/user nothing is opened by ReadWritePaths=, nor while it is inaccessible.
+    // Below /home nothing is opened by ReadWritePaths=, nor while it is inaccessible.
     expect(readFileSync(join(unit, 'folders.conf'), 'utf8')).toBe(
-      '[Service]\nProtectHome=tmpfs\nBindPaths=/run/user/dke\nReadWritePaths="/srv/dke snapshots"\n',
+      `[Service]\nProtectHome=tmpfs\nBindPaths=${logs}\nReadWritePaths="/srv/dke snapshots"\n`,
     );
     const snapshots = 'ReadWritePaths="/srv/dke snapshots"';
-    const bound = 'BindPaths=/run/user/dke:/run/user/dke:rbind';
+    const bound = `BindPaths=${logs}:${logs}:rbind`;
     const open = packaged.map((each) => each.replace('ProtectHome=yes', 'ProtectHome=tmpfs'));
     expect((await withUnit(written(toml), [...open, snapshots, bound])).get('unit')).toMatchObject({ state: 'ok' });
     for (const closing of [
       [...packaged, snapshots, bound],
-      [...open, `${snapshots} /run/user/dke`],
+      [...open, `${snapshots} ${logs}`],
     ])
       expect((await withUnit(written(toml), closing)).get('unit')).toMatchObject({ state: 'failed' });
   });
+
+  test('a folder that systemd reads otherwise, or that a boot empties, gets no command', async () => {
+    const log = (path: string): string => `[access_log]\nfile = ${JSON.stringify(path)}\n`;
+    const mapped = 'systemd reads a quotation mark, ":" or "\\" in a name as its own';
+    for (const [path, fault] of [
+      ['/srv/a:b/log', mapped],
+      ['/srv/a"b/log', mapped],
+      ['/srv/a\\/log', mapped],
+      ['/tmp/access.log', 'the unit has another folder in its place'],
+      [join(homes, 'access.log'), 'the unit has another folder in its place'],
+      ['/run/user/dke/access.log', 'it is empty after a boot'],
+      ['/tmp/dke/access.log', 'it is empty after a boot'],
+      ['/var/tmp/dke/access.log', 'users other than root can write /var/tmp: name a folder that only root can rename'],
+    ] as const)
+      expect((await withUnit(written(log(path)), packaged)).get('unit')).toMatchObject({
+        state: 'failed',
+        fix: `name another folder than ${dirname(path)} in dke.toml: ${fault}`,
+      });
+    const line = (await withUnit(written(log('/srv/a\nExecStartPre=+/x/log')), packaged)).get('configuration');
+    expect(line).toMatchObject({
+      state: 'failed',
+      evidence: expect.stringContaining('a path without control characters'),
+    });
+  });
+
+  test.runIf(process.getuid?.() === 0)(
+    'a folder that another user can replace gets no command, and root sees what the user does not',
+    async () => {
+      const place = mkdtempSync('/srv/dke-doctor-');
+      try {
+        chmodSync(place, 0o755);
+        mkdirSync(join(place, 'theirs'));
+        chownSync(join(place, 'theirs'), 65_534, 65_534);
+        mkdirSync(join(place, 'closed/there'), { recursive: true });
+        chmodSync(join(place, 'closed'), 0o700);
+        symlinkSync(join(place, 'theirs'), join(place, 'link'));
+        const daemon = packaged.map((each) => each.replace('User=', 'User=daemon'));
+        const fixOf = async (path: string) =>
+          (await withUnit(written(`[snapshots]\ndirectory = "${join(place, path)}"\n`), daemon)).get('unit')?.fix;
+        for (const path of ['theirs/snapshots', 'link/snapshots'])
+          expect(await fixOf(path)).toBe(
+            `name another folder than ${join(place, path)} in dke.toml: ${join(place, 'theirs')} belongs to user 65534: ` +
+              'name a folder that only root can rename',
+          );
+        expect(await fixOf('closed/there')).toMatch(/^install -d \/etc\/systemd/);
+        expect(await fixOf('new/snapshots')).toMatch(`install -d -o daemon -m 700 ${join(place, 'new/snapshots')} && `);
+      } finally {
+        rmSync(place, { recursive: true, force: true });
+      }
+    },
+  );
 
   test('its memory and its port', async () => {
     const small = packaged.map((each) => each.replace('67108864', '65536'));

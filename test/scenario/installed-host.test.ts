@@ -220,10 +220,11 @@ describe.runIf(typeof booted !== 'string')('a host with the package and systemd'
   });
 
   test('folders outside its own are written with the drop-in that dke doctor prints', async () => {
+    const logs = join('/home', 'dke-logs');
     const places = {
       '/srv/dke snapshots': '[snapshots]\ndirectory = "/srv/dke snapshots"',
-      '/run/user/dke': '[access_log]\nfile = "/run/user/dke/access.log"',
-      '/var/tmp/dke': '[[audit.sinks]]\nname = "file"\ntype = "file"\npath = "/var/tmp/dke/audit.jsonl"',
+      [logs]: `[access_log]\nfile = "${logs}/access.log"`,
+      '/opt/dke-audit': '[[audit.sinks]]\nname = "file"\ntype = "file"\npath = "/opt/dke-audit/audit.jsonl"',
     };
     await type(`cp -a /etc/dke/dke.toml ~/dke.toml.before
       printf '%s\\n' '${Object.values(places).join('\n')}' >> /etc/dke/dke.toml`);
@@ -238,7 +239,7 @@ describe.runIf(typeof booted !== 'string')('a host with the package and systemd'
     await type(closed?.fix ?? '');
     expect((await unit())?.state).toBe('ok');
     await type(`systemctl restart dke-server; dke status; dke snapshot create; ls '/srv/dke snapshots'/*.dkesnap`);
-    const written = () => host.type('root', 'test -s /var/tmp/dke/audit.jsonl && test -s /run/user/dke/access.log');
+    const written = () => host.type('root', `test -s /opt/dke-audit/audit.jsonl && test -s ${logs}/access.log`);
     await expect.poll(async () => (await written()).code).toBe(0);
     await type(`cp -a ~/dke.toml.before /etc/dke/dke.toml; rm -r /etc/systemd/system/dke-server.service.d
       systemctl daemon-reload; systemctl restart dke-server; dke status`);

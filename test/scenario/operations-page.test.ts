@@ -70,6 +70,7 @@ const local = (command: string): string =>
     .replaceAll('/var/backups/dke', at('backups'))
     .replaceAll('https://localhost', `https://127.0.0.1:${port}`)
     .replaceAll('install -o dke ', 'install ')
+    .replaceAll(' && chown dke: .', '')
     .replaceAll('install -d -o dke -g dke ', 'install -d ')
     .replaceAll('install -d -o dke ', 'install -d ');
 

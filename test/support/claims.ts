@@ -49,6 +49,9 @@ export const claims: Claims = {
         'scenario/audit-sinks',
       ),
     ],
+    'Own a folder above one that `dke.toml` names': [
+      change('server/app/host/root-way.ts', 'if (above.uid !== 0)', 'if (above.uid < 0)', 'unit/config/root-way'),
+    ],
     'Open thousands of connections': [
       change(
         'server/fronts/listener/raw-connections.ts',
@@ -1008,6 +1011,22 @@ export const claims: Claims = {
         "if (row.settings !== expectedSettings || row.commits === 'off')",
         "if (row.commits === 'off')",
         'unit/store/session-settings',
+      ),
+    ],
+    'Own the database, and put functions': [
+      change(
+        'server/adapters/store/engine/postgres/session-settings.ts',
+        'select pg_catalog.current_schema() as first',
+        'select current_schema() as first',
+        'unit/store/session-settings',
+      ),
+    ],
+    'Make the keys of the database unreadable': [
+      change(
+        'server/app/start-errors.ts',
+        'fix: whichOfBoth(config.root.path),',
+        'fix: putBack(config.root.path),',
+        'unit/base/start-errors',
       ),
     ],
     'Run a copy of a data directory': [

@@ -9,7 +9,7 @@ export interface PrintedCommand {
 
 const forms: readonly (readonly [PrintedCommand['kind'], RegExp])[] = [
   // A command of the shell is all of a fix, or follows its first words to its end or to `dke`.
-  ['shell', /(?:^|: )((?:chmod|chown|install -|rm|mv) ?.*?)(?= && dke |; nothing was changed$|$)/gs],
+  ['shell', /(?:^|: )((?:chmod|chown|install -|rm|mv|mkdir) ?.*?)(?= && dke |; nothing was changed$|$)/gs],
   ['dke', /(?<=: |\(|&& |\brun )(dke [a-z]+(?:[ -][a-z]+)*(?: [A-Z]+| '[^']*')?)/g],
   ['sql', /\b(GRANT [^;]+)/g],
 ];

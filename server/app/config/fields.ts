@@ -19,13 +19,18 @@ class GivenPath {
 }
 
 const toPath = (text: string): GivenPath => new GivenPath(text);
-export const filePath = z.string().min(1).transform(toPath);
+/**
+ * Paths are printed in commands, lines of units and messages: a line break in one would end the
+ * line.
+ */
+const pathText = z
+  .string()
+  .min(1)
+  .regex(/^\P{Cc}*$/u, 'a path without control characters');
+export const filePath = pathText.transform(toPath);
 /** `names` are what else the field can say, for example `stderr`. */
 export const filePathOr = (isName: (text: string) => boolean) =>
-  z
-    .string()
-    .min(1)
-    .transform((text) => (isName(text) ? text : toPath(text)));
+  pathText.transform((text) => (isName(text) ? text : toPath(text)));
 
 export const hostName = z.string().regex(/^[A-Za-z0-9.:-]{1,253}$/, 'a host name or an address');
 export const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], 'an address or a network like 10.0.0.0/8');

@@ -28,6 +28,7 @@ import { endOfSupport } from '../../base/libcrypto.ts';
 import { lookupWithin, resolveWithin } from '../../base/name-lookup.ts';
 import { callOutside } from '../../base/outside.ts';
 import type { ServiceError } from '../../base/service-error.ts';
+import { StartError } from '../../base/start-error.ts';
 import { type Config, loadConfig } from '../config/config.ts';
 import { readOpenId } from '../open/identity.ts';
 import { type OpenedHost, openingChecks } from '../open/opening-checks.ts';
@@ -35,6 +36,7 @@ import { configOf, requireFolder, startChecks } from '../start-checks.ts';
 import { pairFilesOf } from '../tls/reload-certificates.ts';
 import { readBackupReceipts } from './create-backup.ts';
 import { askOwnHealth } from './own-health.ts';
+import { seenByRoot } from './root-way.ts';
 import { isWritableIn, openFolders, readUnit, type Unit } from './unit.ts';
 
 interface Host extends OpenedHost {
@@ -65,6 +67,19 @@ const writtenFolders = ({
   ),
   [snapshots.directory, 'snapshots.directory'],
 ];
+
+/**
+ * What root sees of the folders that the service writes to. `dke doctor` asks before it becomes the
+ * user of the service. A dke.toml that cannot be used is a finding of the checks.
+ */
+export const surveyFolders = (configPath: string, workingDirectory: string): void => {
+  if (readUnit(configPath) === undefined) return;
+  try {
+    for (const [folder] of writtenFolders(loadConfig(configPath, workingDirectory))) seenByRoot(folder);
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error;
+  }
+};
 
 const checkUnit = (host: Host): Finding => {
   const config = configOf(host);

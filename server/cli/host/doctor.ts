@@ -280,6 +280,7 @@ export const addDoctor = (program: Command): void => {
       // programs.
       const provider = conf === undefined ? undefined : await loadProvider<ProviderDiagnosis>('agent/threads/diagnose');
       const host = config === undefined ? undefined : await import('../../app/host/host-checks.ts');
+      if (config !== undefined) host?.surveyFolders(resolve(config), process.cwd());
       if (conf !== undefined) become(ownerOf(conf));
       else if (config !== undefined) become(userOf(config));
       const diagnoses: CheckedPart[] = [];
