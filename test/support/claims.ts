@@ -1015,6 +1015,12 @@ export const claims: Claims = {
         'fileOf(former) === fileOf(present)',
         'unit/operations/copied-directory',
       ),
+      change(
+        'server/operations/nodes/fleet.ts',
+        'run = { ...self.start, startedAt };',
+        "run = { ...self.start, startedAt, directory: '' };",
+        'scenario/nodes-contact',
+      ),
     ],
     'Put back an older data directory': [
       change('server/adapters/sinks/file.ts', 'if (fork !== undefined) return fork;', '', 'scenario/audit-sinks'),
@@ -1024,6 +1030,18 @@ export const claims: Claims = {
         'server/operations/service/told-health.ts',
         "return { health: 'what this node has told cannot be read' };",
         'return {};',
+        'unit/operations/told-health',
+      ),
+      change(
+        'server/operations/service/told-setting.ts',
+        'before !== undefined && clock.monotonic() - before.at < compareEveryMs',
+        'before !== undefined',
+        'unit/operations/told-health',
+      ),
+      change(
+        'server/adapters/store/repositories/nodes-repository.ts',
+        "if (row === undefined || row.state === 'removed') return false;",
+        '',
         'unit/operations/told-health',
       ),
     ],
