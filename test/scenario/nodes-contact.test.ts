@@ -103,8 +103,7 @@ test('a node whose row another start has had puts all of it right: a copy waits 
   await untilActive(fleet, one, ['one', 'two']);
   const ask = (sql: string): string => fleet.postgres.run('dke', sql);
   const id = ask("select id from nodes where name = 'two'");
-  const row = () =>
-    ask(`select name, version, contact_ms, started_at, directory, state from nodes where id = '${id}'`);
+  const row = () => ask(`select name, version, contact_ms, started_at, directory, state from nodes where id = '${id}'`);
   const own = row();
   const { host, database } = fleet.place;
   const folder = join(fleet.folder, 'copy');

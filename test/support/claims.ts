@@ -149,7 +149,7 @@ export const claims: Claims = {
       change(
         'server/domain/authorization-rule.ts',
         "=> subject === 'principal' || subject === 'key';",
-        "=> subject.length === 0;",
+        '=> subject.length === 0;',
         'unit/operations/authorization-rules',
       ),
     ],

@@ -27,7 +27,9 @@ const stored = () => store.read.settings.get(setting);
 test('a text that no node has written is a failing check, and hides no other', async () => {
   for (const text of ['{', 'null', '[1]', '{"store":1}', JSON.stringify({ a: { b: 'c' } })]) {
     await set(text);
-    expect(await readToldHealth(store.read, nodeId), text).toEqual({ health: 'what this node has told cannot be read' });
+    expect(await readToldHealth(store.read, nodeId), text).toEqual({
+      health: 'what this node has told cannot be read',
+    });
   }
   await set('{"disk":"full"}');
   expect(await readToldHealth(store.read, nodeId)).toEqual({ disk: 'full' });

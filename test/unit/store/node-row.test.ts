@@ -15,7 +15,8 @@ test('a store that was moved from PostgreSQL keeps no data directory of an earli
   const nodes = createNodes(db, createSettings(db));
   await nodes.put(nodeRow('n1'));
   await sql`update nodes set directory = 'the one on PostgreSQL', name = 'another', version = '0'`.execute(db);
-  const directories = async () => (await db.selectFrom('nodes').select('directory').execute()).map((row) => row.directory);
+  const directories = async () =>
+    (await db.selectFrom('nodes').select('directory').execute()).map((row) => row.directory);
   expect(await directories()).toEqual(['the one on PostgreSQL']);
   await nodes.put(nodeRow('n1'));
   expect(await directories()).toEqual(['']);

@@ -24,13 +24,13 @@ const columnsOfStart = {
 const rowOfStart = (start: Omit<NodeStart, 'startedAt'> & Partial<Pick<NodeStart, 'startedAt'>>, first: number) => {
   const members = Object.keys(columnsOfStart) as (keyof NodeStart)[];
   const given = members.filter((member) => start[member] !== undefined);
-  const valueOf = (member: keyof NodeStart): string => {
+  const expressionOf = (member: keyof NodeStart): string => {
     const at = given.indexOf(member);
     return at < 0 ? nowSql : `$${first + at}`;
   };
   return {
     columns: members.map((member) => columnsOfStart[member]),
-    values: members.map(valueOf),
+    values: members.map(expressionOf),
     parameters: given.map((member) => start[member]),
   };
 };
