@@ -22,7 +22,7 @@ const searchBits = (piece: string): Search => {
   const anywhere = new Uint32Array(words);
   const mark = (mask: Uint32Array, at: number): void => {
     const word = Math.floor(at / bitsOfWord);
-    mask[word] = ((mask[word] ?? 0) | (1 << at % bitsOfWord)) >>> 0;
+    mask[word] = ((mask[word] ?? 0) | (1 << (at % bitsOfWord))) >>> 0;
   };
   [...piece].forEach((character, at) => {
     if (character === '?') mark(anywhere, at);
@@ -34,7 +34,7 @@ const searchBits = (piece: string): Search => {
     if (mask !== undefined) mark(mask, at);
   });
   const last = piece.length - 1;
-  const [lastWord, lastBit] = [Math.floor(last / bitsOfWord), (1 << last % bitsOfWord) >>> 0];
+  const [lastWord, lastBit] = [Math.floor(last / bitsOfWord), (1 << (last % bitsOfWord)) >>> 0];
   return (text, from) => {
     const state = new Uint32Array(words);
     for (let at = from; at < text.length; at += 1) {
@@ -56,8 +56,7 @@ const searchOf = (piece: string): Search =>
   piece.includes('?') ? searchBits(piece) : (text, from) => text.indexOf(piece, from);
 
 const isAt = (piece: string, text: string, place: number): boolean => {
-  for (let at = 0; at < piece.length; at += 1)
-    if (piece[at] !== '?' && piece[at] !== text[place + at]) return false;
+  for (let at = 0; at < piece.length; at += 1) if (piece[at] !== '?' && piece[at] !== text[place + at]) return false;
   return true;
 };
 

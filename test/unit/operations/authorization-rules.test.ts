@@ -124,7 +124,9 @@ test('more patterns that search than requests have time for are refused, in sett
   await expect(create(101)).rejects.toMatchObject(refused);
   const { id } = await create(100);
   const requests = [origin];
-  await expect(endpoints.simulateRules(administrator, id, { rules: rules(101), requests })).rejects.toMatchObject(refused);
+  await expect(endpoints.simulateRules(administrator, id, { rules: rules(101), requests })).rejects.toMatchObject(
+    refused,
+  );
   expect(await endpoints.simulateRules(administrator, id, { requests })).toMatchObject([{ effect: 'deny' }]);
 });
 
