@@ -16,7 +16,9 @@ export const createTelling = (
 ) => {
   let told: { readonly about: string; readonly text: string | null; readonly at: number } | undefined;
   return {
-    /** `about` decides whether there is something else to tell; `textOf` is what is stored of it. */
+    /**
+     * `about` decides whether there is something else to tell; `textOf` is what is stored of it.
+     */
     tell: async (
       about: string,
       textOf: (from: Pick<Repositories, 'audit'>) => Promise<string | null>,
