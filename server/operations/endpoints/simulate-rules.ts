@@ -14,7 +14,7 @@ export const simulateRules =
   ({ store }: Pick<Ports, 'store'>): EndpointOperations['simulateRules'] =>
   async ({ tenantId }, id, { rules, requests }) => {
     const { settings } = await showEndpoint(store.read, tenantId, id);
-    if (rules !== undefined) checkRuleNames(rules);
+    if (rules !== undefined) checkRuleNames(rules, settings.rules);
     const decisions: RuleDecision[] = [];
     for (const request of requests) {
       const { effect, rule } = decideByRules(settings.rules, request);
