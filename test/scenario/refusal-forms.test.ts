@@ -139,3 +139,23 @@ test('headers whose request has not been read as one have the members of both', 
   expect([answer?.status, answer?.headers.get('content-type')]).toEqual([431, 'application/json']);
   expect(JSON.parse(answer?.body ?? '')).toMatchObject({ errorName: 'ValidationException', code: 'validation' });
 });
+
+test.each([
+  ['/xks/some/kms/xks/v1/health', 'errorName'],
+  ['/api/vaults', 'code'],
+])('a body of %s that is not HTTP has the form of its request, whatever it contains', async (path, member) => {
+  const pieces = [
+    `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n`,
+    `GET ${path === '/api/vaults' ? '/xks/other' : '/api/other'} HTTP/1.1\r\nHost: a\r\n\r\n`,
+  ];
+  const {
+    answers: [answer],
+  } = await converse(
+    site.server,
+    pieces.map((each) => Buffer.from(each)),
+    { stays: false },
+  );
+  expect(answer?.status).toBe(400);
+  const members = Object.keys(JSON.parse(answer?.body ?? '') as object);
+  expect(['errorName', 'code'].filter((each) => members.includes(each))).toEqual([member]);
+});

@@ -1,8 +1,21 @@
 // The bundle for support, on the host of a real service in which a canary is in every place of a
 // secret: none of them is in it, in any usual encoding; its content is shown first; and it can be
 // created for a stopped service.
+
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -11,6 +24,7 @@ import { runCommand } from '../support/command.ts';
 import { createGroup, openConsoleApi, registerApplication } from '../support/console-api.ts';
 import { leaksIn } from '../support/encodings.ts';
 import { builtServer } from '../support/killed-server.ts';
+import { whyNoOtherUsers } from '../support/other-users.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { createXksEndpoint } from '../support/xks-call.ts';
 
@@ -184,3 +198,39 @@ test('of a stopped service it has what is on the host, and says what is missing'
   expect(parts.database).toMatchObject({ rows: { endpoints: 1 } });
   expect(leaksOf(readFileSync(at('stopped.json'), 'utf8'))).toEqual([]);
 });
+
+if (whyNoOtherUsers !== undefined) console.info(`the service of another user is not tested: ${whyNoOtherUsers}`);
+test.skipIf(whyNoOtherUsers !== undefined)(
+  "root reads the host of another user's service with its rights",
+  async () => {
+    const others = mkdtempSync(join(tmpdir(), 'dke-support-other-'));
+    const collect = async (): Promise<Bundle> => {
+      rmSync(at('other.json'), { force: true });
+      const args = ['support', 'bundle', '--config', join(others, 'dke.toml'), '--out', at('other.json')];
+      expect((await runCommand([...args, '--confirm', 'write'], { cwd: folder })).code).toBe(0);
+      return read('other.json');
+    };
+    try {
+      cpSync(folder, others, { recursive: true });
+      chmodSync(others, 0o755);
+      execFileSync('chown', ['-R', '65534:65534', others]);
+      const log = join(others, 'dke.log');
+      expect((await collect()).log).toContainEqual(expect.objectContaining({ msg: 'a line that help needs' }));
+
+      // What the service's user puts there leads no further than this user comes.
+      rmSync(log);
+      symlinkSync(at('root-passphrase'), log);
+      const { doctor, database, log: lines } = await collect();
+      expect(lines?.omitted).toContain('EACCES');
+      expect(database).toMatchObject({ rows: { endpoints: 1 } });
+      expect(JSON.stringify(doctor)).not.toContain('must belong to user');
+      expect(doctor).toContainEqual(expect.objectContaining({ id: 'data', state: 'ok' }));
+
+      rmSync(log);
+      execFileSync('mkfifo', [log]);
+      expect((await collect()).log?.omitted).toMatch(/is not a file/);
+    } finally {
+      rmSync(others, { recursive: true });
+    }
+  },
+);

@@ -136,11 +136,9 @@ describe('beside an earlier service', () => {
 test('a library of a later release of the same major version works with this agent', async () => {
   const own = mkdtempSync(join(folder, 'library-'));
   const module = resolve(import.meta.dirname, '../../provider/module');
-  const sources = [module, join(module, 'gen')].flatMap((place) =>
-    readdirSync(place)
-      .filter((name) => name.endsWith('.c'))
-      .map((name) => join(place, name)),
-  );
+  const sources = readdirSync(module, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.c'))
+    .map((name) => join(module, name));
   const next = join(own, 'libdke_pkcs11.so');
   copyFileSync(library, next);
   execFileSync('cc', [

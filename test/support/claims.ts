@@ -148,8 +148,16 @@ export const claims: Claims = {
     'Give a role of their own AWS account': [
       change(
         'server/domain/authorization-rule.ts',
-        "const matches = subject === 'principal' || subject === 'key' ? fitsArnPattern : fitsPattern;",
-        'const matches = fitsPattern;',
+        "=> subject === 'principal' || subject === 'key';",
+        '=> subject.length === 0;',
+        'unit/operations/authorization-rules',
+      ),
+    ],
+    'Write rules of their endpoint': [
+      change(
+        'server/operations/endpoints/endpoint-settings.ts',
+        '  if (searches > mostSearches)',
+        '  if (searches > 1_000_000)',
         'unit/operations/authorization-rules',
       ),
     ],
@@ -1360,8 +1368,8 @@ export const claims: Claims = {
     'A confused deputy': [
       change(
         'server/domain/authorization-rule.ts',
-        "given?.every((field, index) => fitsPattern(wanted[index] ?? '', field)) === true;",
-        "given?.every((field, index) => index < 5 || fitsPattern(wanted[index] ?? '', field)) === true;",
+        'every((field, index) => wanted[index]?.(field)) === true;',
+        'every((field, index) => index < 5 || wanted[index]?.(field)) === true;',
         'unit/operations/authorization-rules',
       ),
     ],

@@ -36,11 +36,13 @@ const name = long(128);
 export const many = <T>(count: number, make: (at: number) => T): readonly T[] =>
   Array.from({ length: count }, (_, at) => make(at));
 export const grants = many(20, () => ({ role: 'auditor', scope: null }));
-/** A pattern that matches nothing after every way has been tried. */
-const hardPattern = long(2040, '*a');
+/** Patterns that match nothing after every way has been tried, in the forms that cost most. */
+const hardPatterns = [`${long(2040, '*a')}b`, `*${long(2036, 'a?')}b*`, `*${long(2036)}b*`];
 export const hardSubject = long(2040);
-export const hardRules = (count: number) =>
-  many(count, (at) => ({ name: `rule ${at}`, effect: 'deny', when: { key: [`${hardPattern}b`] } }));
+export const hardRules = (count: number) => [
+  ...many(count, (at) => ({ name: `rule ${at}`, effect: 'deny', when: { key: [hardPatterns[at % 3] ?? ''] } })),
+  { name: 'short', effect: 'deny', when: { key: many(100 - count, () => '*a?b*') } },
+];
 
 type Table = { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes[G]]: Largest } };
 export const rows: Table = {

@@ -1,7 +1,7 @@
 // What support needs to know of a service's host, without any secret: collected while the service
 // runs or is stopped. A part that cannot be had says why.
 
-import { closeSync, fstatSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
 import { cpus, release, totalmem, uptime } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { CheckResult } from '../../base/diagnostic-checks.ts';
@@ -19,6 +19,8 @@ export interface BundleSources {
   readonly config: () => Config;
   readonly doctor: () => Promise<readonly CheckResult[]>;
   readonly database: (path: string) => unknown;
+  /** Reads the log that dke.toml names, with the rights of the service's user. */
+  readonly logOfService: <T>(read: () => T) => Promise<T>;
   /** Answers of the service, by their names. */
   readonly service: Readonly<Record<string, () => Promise<unknown>>>;
   readonly metrics: () => Promise<string>;
@@ -29,11 +31,19 @@ export interface BundleSources {
 const mostLog = 1 << 20;
 const mostLines = 2_000;
 
+/** A FIFO is not waited for. */
+const openFile = (path: string): { readonly file: number; readonly size: number } => {
+  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const stat = fstatSync(file);
+  if (stat.isFile()) return { file, size: stat.size };
+  closeSync(file);
+  throw new Error(`${path} is not a file`);
+};
+
 /** The last lines of a file, the first of them perhaps cut off and left out. */
 const readTail = (path: string): readonly string[] => {
-  const file = openSync(path, 'r');
+  const { file, size } = openFile(path);
   try {
-    const { size } = fstatSync(file);
     const bytes = Buffer.alloc(Math.min(size, mostLog));
     readSync(file, bytes, 0, bytes.length, size - bytes.length);
     const lines = bytes.toString('utf8').split('\n');
@@ -76,7 +86,12 @@ const mostSecret = 1 << 16;
 const readSecrets = (config: Config): { readonly of: string; readonly bytes: Buffer }[] =>
   secretPaths(config).flatMap((path) => {
     try {
-      return statSync(path).size > mostSecret ? [] : [{ of: path, bytes: readFileSync(path) }];
+      const { file, size } = openFile(path);
+      try {
+        return size > mostSecret ? [] : [{ of: path, bytes: readFileSync(file) }];
+      } finally {
+        closeSync(file);
+      }
     } catch {
       // One that cannot be read here cannot come from here either.
       return [];
@@ -147,14 +162,14 @@ export const collectBundle = (sources: BundleSources): Promise<readonly BundlePa
     if (postgresql !== undefined) throw new Error('the database is on PostgreSQL');
     return sources.database(join(dataDirectory, 'dke.db'));
   };
-  const readLog = (): unknown => {
+  const readLog = async (): Promise<unknown> => {
     const { destination } = known().log;
-    const path = sources.logPath ?? (['stderr', 'stdout'].includes(destination) ? undefined : destination);
-    if (path === undefined)
+    if (sources.logPath !== undefined) return readTail(sources.logPath).map(scrubLine);
+    if (['stderr', 'stdout'].includes(destination))
       throw new Error(
         'the log goes to the journal: journalctl -u dke-server -n 2000 -o cat > dke.log, and pass --log dke.log',
       );
-    return readTail(path).map(scrubLine);
+    return (await sources.logOfService(() => readTail(destination))).map(scrubLine);
   };
   return gather(
     [

@@ -3,13 +3,12 @@
 // which is found by its place in the installation.
 
 import { spawnSync } from 'node:child_process';
-import { existsSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Writable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import type { Command } from 'commander';
-import { findConfig, loadConfig } from '../../app/config/config.ts';
-import { readUnit } from '../../app/host/unit.ts';
+import { findConfig } from '../../app/config/config.ts';
 import { exceptionOf, tellReports, wordsOf } from '../../base/cloud-causes.ts';
 import type { CheckedPart, CheckResult } from '../../base/diagnostic-checks.ts';
 import { printable } from '../../base/printable.ts';
@@ -21,6 +20,7 @@ import { globalsOf } from '../service/context-file.ts';
 import { CommandError, notOurs } from '../terminal/exit-codes.ts';
 import { formatTable, type OutputFormat, paintOut, standardOutput } from '../terminal/output.ts';
 import { clearProgress } from '../terminal/progress.ts';
+import { become, ownerOf, userOf } from './acting-user.ts';
 import { loadProvider } from './load-provider.ts';
 
 interface DoctorOptions {
@@ -224,64 +224,6 @@ const addEarlier = (doctor: Command): void => {
   noun.row(get, 'run <endpoint> <run-id>', 'Shows one earlier check.', {
     text: (output, { at, results }) => output.bytes(Buffer.from(show({ what: `the endpoint at ${at}`, results }))),
   });
-};
-
-interface User {
-  readonly uid: number;
-  /** The owner of the file: only a user without a name gets it. */
-  readonly gid: number;
-}
-const ownerOf = (path: string): User => {
-  const { uid = 0, gid = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {};
-  return { uid, gid };
-};
-
-const ask = (args: readonly string[]): string | undefined => {
-  const { status, stdout } = spawnSync('id', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
-  return status === 0 ? stdout.trim() : undefined;
-};
-
-/**
- * Whom the service runs as: the user of its unit, else the owner of its data. A dke.toml that
- * cannot be used is a finding.
- */
-const userOf = (config: string): User => {
-  const unit = readUnit(config);
-  if (unit !== undefined && unit.user !== '') {
-    const uid = ask(['-u', unit.user]);
-    if (uid !== undefined) return { uid: Number(uid), gid: Number(ask(['-g', unit.user])) };
-  }
-  try {
-    const { dataDirectory } = loadConfig(resolve(config), process.cwd());
-    return ownerOf(existsSync(dataDirectory) ? dataDirectory : config);
-  } catch {
-    return ownerOf(config);
-  }
-};
-
-const nogroup = 65_534;
-/** The user's own group. A file of the user may be in another one, such as root's. */
-const groupOf = ({ uid, gid }: User): number => {
-  const own = ask(['-g', String(uid)]);
-  if (own !== undefined) return Number(own);
-  return gid === 0 ? nogroup : gid;
-};
-/**
- * Makes root the user of the service. As root the checks would show other results: root can read
- * everything, and does not own the files that the user of the service must own.
- */
-const become = (user: User): void => {
-  const { uid } = user;
-  if (process.getuid?.() !== 0 || uid === 0) return;
-  const group = groupOf(user);
-  try {
-    (process as NodeJS.Process & { initgroups?: (user: number, group: number) => void }).initgroups?.(uid, group);
-  } catch {
-    // A user without a name has no other groups.
-    process.setgroups?.([group]);
-  }
-  process.setgid?.(group);
-  process.setuid?.(uid);
 };
 
 /** One part, checked by a process of its own, which can become another user. */

@@ -2,7 +2,7 @@
 
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { loadConfig } from '../../app/config/config.ts';
+import { findConfig, loadConfig } from '../../app/config/config.ts';
 import { type BundlePart, collectBundle, collectProviderBundle } from '../../app/host/support-bundle.ts';
 import { operations } from '../../clients/typescript/gen/operations.ts';
 import type { Installer } from '../../contract/provider.ts';
@@ -11,6 +11,7 @@ import { addressOf, type GlobalOptions, openCaller } from '../service/caller.ts'
 import { globalsOf } from '../service/context-file.ts';
 import { confirm, formatTable } from '../terminal/output.ts';
 import { reserveSecretFile } from '../terminal/secret-files.ts';
+import { asUser, userOf } from './acting-user.ts';
 import { loadProvider } from './load-provider.ts';
 
 interface OutOptions {
@@ -81,7 +82,7 @@ export const addSupport = (program: Command): void => {
     .description(
       'Collects versions, the configuration without secrets, dke doctor, the end of the log, metrics, the schema and counts of the ' +
         'database, and the state of the service. Shows what is in it, and writes it after you confirm. Run it on the host of the ' +
-        'service, as its user.',
+        'service, as its user, or as root, which then reads with the rights of this user.',
     )
     .option('--config <file>', 'configuration of the service; default: ./dke.toml, or /etc/dke/dke.toml, if it exists')
     .option('--log <file>', 'the log file, if dke.toml does not name it')
@@ -94,12 +95,16 @@ export const addSupport = (program: Command): void => {
         async (): Promise<T> =>
           read(openCaller(globals));
       const configPath = options.config === undefined ? undefined : resolve(options.config);
+      const named = configPath ?? findConfig(process.cwd());
+      const user = named === undefined ? undefined : userOf(named);
+      // Loaded by the user who runs the command.
+      const { diagnoseHost } = await import('../../app/host/host-checks.ts');
       const parts = await collectBundle({
         version: program.version() ?? 'unknown',
         config: () => loadConfig(configPath, process.cwd()),
-        doctor: async () =>
-          (await import('../../app/host/host-checks.ts')).diagnoseHost({ configPath, workingDirectory: process.cwd() }),
-        database: countTables,
+        doctor: () => asUser(user, () => diagnoseHost({ configPath, workingDirectory: process.cwd() })),
+        database: (path) => asUser(user, () => countTables(path)),
+        logOfService: (read) => asUser(user, read),
         service: {
           status: ask((caller) => caller.call(operations.status.get)),
           quarantine: ask((caller) => caller.call(operations.quarantine.get)),

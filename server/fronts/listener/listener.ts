@@ -246,17 +246,18 @@ const refuseUnreadable = (
     }
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT')
       refused('late-request', (socket as Partial<Socket>).remoteAddress ?? null);
-    const answer = (): void => {
-      // An answer that closes the connection has been the last.
-      if (socket.writable) answerParserError(error, socket);
-      connections.end(socket);
-    };
     // The requests before the one that cannot be read are answered first. What cannot be read may
     // be the body of one.
     const answers = newest.of(socket);
     const last = answers?.last;
     const unread = last !== undefined && !last.req.complete;
-    const awaited = unread && !last.headersSent ? answers?.before : last;
+    const isOfBody = unread && !last.headersSent;
+    const answer = (): void => {
+      // An answer that closes the connection has been the last.
+      if (socket.writable) answerParserError(error, socket, isOfBody ? last.req.url : undefined);
+      connections.end(socket);
+    };
+    const awaited = isOfBody ? answers?.before : last;
     if (awaited === undefined || awaited.closed) answer();
     else awaited.once('close', unread && awaited === last ? () => connections.end(socket) : answer);
   });

@@ -153,13 +153,17 @@ const formOfPiece = (piece: Buffer | undefined): Form => {
   return lines.length === 1 && piece?.indexOf(line, 0, 'latin1') === 0 ? formOf(line.split(' ')[1] ?? '') : undefined;
 };
 
-/** What Node's parser refuses never becomes a request. */
+/**
+ * What Node's parser refuses never becomes a request. `target`: of the request whose body was being
+ * read; absent where none was.
+ */
 export const answerParserError = (
   error: NodeJS.ErrnoException & { readonly rawPacket?: Buffer },
   socket: Duplex,
+  target?: string,
 ): void => {
   const known = parserRefusals[error.code ?? ''];
-  const form = formOfPiece(error.rawPacket);
+  const form = target === undefined ? formOfPiece(error.rawPacket) : formOf(target);
   if (known === undefined) refuseByHand(socket, 'the request is not HTTP/1.1', undefined, form);
   else refuseByHand(socket, known.message, known, form);
 };

@@ -5,6 +5,7 @@ import { X509Certificate } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { ServiceError } from '../../base/service-error.ts';
 import type { AuditValue } from '../../domain/audit-event.ts';
+import { countSearches, mostSearches } from '../../domain/authorization-rule.ts';
 import { defaultSettings, type Endpoint, type EndpointSettings } from '../../domain/endpoint.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { ServiceIdentity } from '../../ports/service-identity.ts';
@@ -77,10 +78,23 @@ export const checkRuleNames = (
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) throw new ServiceError('validation', `two rules have the name ${twice}`);
 };
+/** Throws 'validation'. */
+export const checkSearches = (rules: EndpointSettings['rules']): void => {
+  const searches = countSearches(rules);
+  if (searches > mostSearches)
+    throw new ServiceError(
+      'validation',
+      `${searches} patterns of the rules search the text of a request: at most ${mostSearches} may`,
+      {
+        hint: 'write patterns with their beginning or their end, for example arn:aws:iam::111122223333:role/app/* instead of *app*',
+      },
+    );
+};
 
 /** Throws 'validation', or 'conflict' where the listener does not ask for client certificates. */
 export const checkEndpointSettings = (settings: EndpointSettings, identity: ServiceIdentity): void => {
   checkArnPatterns(settings.rules);
+  checkSearches(settings.rules);
   if (settings.clientCertificate === null) return;
   readAuthorities(settings.clientCertificate.authorities);
   if (!identity.asksClientCertificates)

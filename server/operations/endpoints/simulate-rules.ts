@@ -5,7 +5,7 @@ import { otherWork } from '../../base/next-turn.ts';
 import { decideByRules } from '../../domain/authorization-rule.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { showEndpoint } from '../shared/find.ts';
-import { checkRuleNames } from './endpoint-settings.ts';
+import { checkRuleNames, checkSearches } from './endpoint-settings.ts';
 import type { EndpointOperations } from './endpoints-operations.ts';
 
 type RuleDecision = Awaited<ReturnType<EndpointOperations['simulateRules']>>[number];
@@ -14,12 +14,15 @@ export const simulateRules =
   ({ store }: Pick<Ports, 'store'>): EndpointOperations['simulateRules'] =>
   async ({ tenantId }, id, { rules, requests }) => {
     const { settings } = await showEndpoint(store.read, tenantId, id);
-    if (rules !== undefined) checkRuleNames(rules, settings.rules);
+    if (rules !== undefined) {
+      checkRuleNames(rules, settings.rules);
+      checkSearches(rules);
+    }
     const decisions: RuleDecision[] = [];
     for (const request of requests) {
       const { effect, rule } = decideByRules(settings.rules, request);
       decisions.push({ ...decideByRules(rules ?? settings.rules, request), current: { effect, rule } });
-      // The longest patterns against the longest texts take milliseconds a request.
+      // All patterns that search, against the longest texts, take milliseconds a request.
       await otherWork();
     }
     return decisions;

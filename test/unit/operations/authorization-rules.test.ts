@@ -3,13 +3,18 @@
 import { describe, expect, test } from 'vitest';
 import {
   type AuthorizationRule,
+  compileArnPattern,
+  countSearches,
   decideByRules,
   denyingRule,
-  fitsArnPattern,
-  fitsPattern,
   type RequestOrigin,
 } from '../../../server/domain/authorization-rule.ts';
+import { compileWildcard } from '../../../server/domain/wildcard.ts';
+import { administrator } from '../../support/open-service.ts';
 import fc from '../../support/property.ts';
+import { sharedService } from '../../support/shared.ts';
+
+const opened = sharedService();
 
 const origin: RequestOrigin = {
   kmsOperation: 'Encrypt',
@@ -40,7 +45,7 @@ describe('a pattern', () => {
     ['arn:aws:iam::*:role/app/*', 'arn:aws:iam::1:role/app/x/y', true],
     ['.*', 'abc', false],
   ])('%s and %s: %s', (pattern, text, fits) => {
-    expect(fitsPattern(pattern, text)).toBe(fits);
+    expect(compileWildcard(pattern)(text)).toBe(fits);
   });
 
   test.each([
@@ -59,7 +64,7 @@ describe('a pattern', () => {
     ['*', 'arn:aws:iam::1:role/admin', true],
     ['arn:aws:iam::1:*', 'no arn', false],
   ])('of an ARN stays within its fields: %s and %s: %s', (pattern, text, fits) => {
-    expect(fitsArnPattern(pattern, text)).toBe(fits);
+    expect(compileArnPattern(pattern)(text)).toBe(fits);
     for (const subject of ['principal', 'key'] as const) {
       const decided = denyingRule([rule('allow', { [subject]: [pattern] }), rule('deny', {})], {
         ...origin,
@@ -70,6 +75,19 @@ describe('a pattern', () => {
     }
   });
 
+  test('with long pieces agrees with a regular expression, also across words of 32 places', () => {
+    const long = fc.string({ unit: fc.constantFrom('a', 'b', '?'), minLength: 28, maxLength: 70 });
+    fc.assert(
+      fc.property(long, long, fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 40 }), (one, two, between) => {
+        const pattern = `*${one}*${two}*`;
+        const expression = new RegExp(`^${pattern.replaceAll('*', '.*').replaceAll('?', '.')}$`);
+        const text = `${between}${one.replaceAll('?', 'b')}${between}${two.replaceAll('?', 'a')}`;
+        for (const each of [text, text.slice(1), text.slice(0, -1), `${between}${two}`.replaceAll('?', 'a')])
+          expect([each, compileWildcard(pattern)(each)]).toEqual([each, expression.test(each)]);
+      }),
+    );
+  });
+
   test('agrees with a regular expression of the same meaning', () => {
     const piece = fc.constantFrom('a', 'b', '*', '?');
     fc.assert(
@@ -78,12 +96,38 @@ describe('a pattern', () => {
         fc.array(fc.constantFrom('a', 'b'), { maxLength: 8 }).map((pieces) => pieces.join('')),
         (pattern, text) => {
           const expression = new RegExp(`^${pattern.replaceAll('*', '.*').replaceAll('?', '.')}$`);
-          expect(fitsPattern(pattern, text)).toBe(expression.test(text));
+          expect(compileWildcard(pattern)(text)).toBe(expression.test(text));
         },
       ),
       { numRuns: 2000 },
     );
   });
+});
+
+test('patterns that search a text are counted, by fields where they are ARNs', () => {
+  const count = (when: AuthorizationRule['when']) => countSearches([rule('deny', when)]);
+  expect(count({ principal: ['arn:aws:iam::*:role/app/*', '*', 'a*b'], vpc: ['vpc-1', 'vpc-*', '*-1'] })).toBe(0);
+  expect(count({ principal: ['arn:aws:iam::1:*/app/*'], vpc: ['*a*', '*a*b*'], operation: ['**', '*?*'] })).toBe(4);
+});
+
+test('more patterns that search than requests have time for are refused, in settings and in a trial', async () => {
+  const rules = (count: number) => [rule('deny', { vpc: ['*', ...Array.from({ length: count }, () => '*a*')] })];
+  const refused = { code: 'validation', message: expect.stringMatching(/^101 patterns/) };
+  const { vaults, keys, endpoints } = opened.operations;
+  const vault = await vaults.create(administrator, { name: 'vault of rules' });
+  const key = await keys.create(administrator, { name: 'key of rules', vaultId: vault.id });
+  const create = (count: number) =>
+    endpoints.create(administrator, {
+      ...{ name: `endpoint ${count}`, vaultId: vault.id, keyId: key.id },
+      settings: { rules: rules(count) },
+    });
+  await expect(create(101)).rejects.toMatchObject(refused);
+  const { id } = await create(100);
+  const requests = [origin];
+  await expect(endpoints.simulateRules(administrator, id, { rules: rules(101), requests })).rejects.toMatchObject(
+    refused,
+  );
+  expect(await endpoints.simulateRules(administrator, id, { requests })).toMatchObject([{ effect: 'deny' }]);
 });
 
 describe('the first rule that fits decides', () => {
