@@ -75,7 +75,7 @@ const lockMs = 30_000;
 
 /** Removes a lock that was left. Two commands may see it at once: only that very one goes. */
 const removeStale = (lock: string): void => {
-  // A link, or a folder, is no lock of ours: no command writes one, so none removes it.
+  // A link, or a folder, is not a lock of ours: commands write files, and remove only those.
   if (lstatSync(lock, { throwIfNoEntry: false })?.isFile() === false)
     throw new CommandError('config', `${lock} is not a file`, { hint: command`check what it is, then: rm -r ${lock}` });
   const owner = readIfThere(lock);
@@ -114,7 +114,7 @@ const lockFor = (path: string, waitMs: number): { isOurs(): boolean; release(): 
       removeStale(lock);
       if (performance.now() > end)
         throw new CommandError('config', `another command keeps ${lock}`, {
-          hint: command`wait until it ends and run the command again; if no dke runs: rm ${lock}`,
+          hint: command`wait until it ends and run the command again; if it was killed: rm ${lock}`,
         });
       pause();
     }

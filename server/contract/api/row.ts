@@ -61,7 +61,7 @@ export interface RouteRow {
   readonly streams?: readonly string[];
   /**
    * Changes nothing, although its method is not GET, because what it reads by is too large for an
-   * address. A page may ask it on its own, which is no use of a session.
+   * address. A page may ask it on its own, and the session then counts as unused.
    */
   readonly reads?: true;
   /** Makes something: answers 201 and takes `Idempotency-Key`. */

@@ -119,7 +119,7 @@ const namesOf = async (
 };
 
 export interface FormerNames {
-  /** By thing, the newest first. */
+  /** Names of one thing after the other, the newest first. */
   readonly formerNames: readonly FormerName[];
   /**
    * How many are left out, at least: names of the things that were read, and one of each thing that

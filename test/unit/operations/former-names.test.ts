@@ -68,7 +68,7 @@ test.each([
   expect(found.names).toContain('prod-db');
   expect(found.names[0]).toBe(names.at(-1)?.[0]);
   expect(found.names).toHaveLength(Math.min(20, names.length));
-  // All were read, or at least so many are left out.
+  // All were read, or at least so many are not shown.
   if (names.length < 200) expect(found.omitted).toBe(Math.max(0, names.length - 20));
   else expect(found.omitted).toBeGreaterThan(0);
 });

@@ -88,7 +88,7 @@ test.each([
   vi.advanceTimersByTime(31 * minute);
 });
 
-test('what a page asks by itself, by a method other than GET, is a row that only reads', () => {
+test('what a page asks on its own, by a method other than GET, is a row that only reads', () => {
   const found: string[] = [];
   const folder = join(import.meta.dirname, '../../../server/clients/web/src');
   for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((each) => each.endsWith('.tsx')))
