@@ -412,6 +412,18 @@ export const claims: Claims = {
         'unit/operations/approvals',
       ),
       change('server/operations/approvals/former-names.ts', "vault: 'vault.renamed',", '', 'unit/operations/approvals'),
+      change(
+        'server/operations/approvals/former-names.ts',
+        'all.reverse().sort((a, b) => b.heldMs - a.heldMs);',
+        'all.reverse();',
+        'unit/operations/former-names',
+      ),
+      change(
+        'server/operations/approvals/former-names.ts',
+        '.sort((a, b) => a.rank - b.rank || a.thing - b.thing);',
+        ';',
+        'unit/operations/former-names',
+      ),
     ],
     'Rename an endpoint, a group': [
       change(
@@ -1291,6 +1303,13 @@ export const claims: Claims = {
         "name.normalize('NFKC').replaceAll(/[ςσ]/g, 'Σ').toLowerCase().normalize('NFKC');",
         "name.replaceAll(/[ςσ]/g, 'Σ').toLowerCase();",
         'unit/operations/happened-to-others',
+      ),
+      change('server/domain/user.ts', '!looksLikeAnother(name);', 'true;', 'unit/operations/names'),
+      change(
+        'server/domain/user-name-looks.ts',
+        '!ofOneScript.some((pattern) => pattern.test(spelled)) ||',
+        '',
+        'unit/operations/names',
       ),
     ],
     'The time of an answer': [
