@@ -213,7 +213,7 @@ test.skipIf(whyNoOtherUsers !== undefined)(
     try {
       cpSync(folder, others, { recursive: true });
       chmodSync(others, 0o755);
-    chmodSync(join(others, relative(folder, server.dataDirectory)), 0o700);
+      chmodSync(join(others, relative(folder, server.dataDirectory)), 0o700);
       execFileSync('chown', ['-R', '65534:65534', others]);
       const log = join(others, 'dke.log');
       expect((await collect()).log).toContainEqual(expect.objectContaining({ msg: 'a line that help needs' }));
