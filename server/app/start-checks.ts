@@ -30,7 +30,7 @@ export const configOf = ({ config }: CheckedHost): Config => {
   return config;
 };
 
-const own = (): number => process.getuid?.() ?? 0;
+const own = (): number => process.geteuid?.() ?? 0;
 const stateOf = (path: string): Stats | undefined => statSync(path, { throwIfNoEntry: false });
 const permission = (evidence: string, fix: string, cause?: unknown): StartError =>
   new StartError('permission', evidence, { fix, cause });

@@ -47,7 +47,7 @@ const repaired = /: (?:restore it from its copy|put it back; without it the stor
 const rootFix = (error: CoreError, path: string): string | undefined => {
   if (!error.message.startsWith(`${path} `)) return undefined;
   if (/ has mode /.test(error.message)) return asServiceUser(`chmod 400 ${shellWord(path)}`);
-  if (/ belongs? to /.test(error.message)) return `chown -h ${process.getuid?.() ?? 0} ${shellWord(path)}`;
+  if (/ belongs? to /.test(error.message)) return `chown -h ${process.geteuid?.() ?? 0} ${shellWord(path)}`;
   return error.message.includes(': ') ? undefined : putBack(path);
 };
 

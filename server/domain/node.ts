@@ -46,8 +46,9 @@ export interface FleetNode {
   readonly self: boolean;
 }
 
-/** What a node tells others in a setting of its own, which goes when the node is removed. */
+/** What a node tells others in a setting of its own; a removed node has none. */
 export const nodeSettings = {
   health: (id: string): string => `node-health ${id}`,
   certificates: (id: string): string => `node-certificates ${id}`,
 } as const;
+export type NodeSetting = keyof typeof nodeSettings;

@@ -3,6 +3,7 @@
 
 import type { Grant } from './access.ts';
 import { isDeceptive } from './name.ts';
+import { looksLikeAnother } from './user-name-looks.ts';
 import type { Integrity } from './vault.ts';
 
 /** 'deleted': the row stays, because the audit log names it; the name is free again. */
@@ -69,12 +70,15 @@ export const foldUserName = (name: string): string =>
 
 /**
  * 1 to 64 letters, digits and `. _ @ + -`, a letter or a digit first, and nothing that is not seen:
- * no joiner or selector either.
+ * no joiner or selector either. Its letters are of one script, and it does not look like a name of
+ * another spelling (user-name-looks.ts). For names that are new: a user who has another one keeps
+ * it.
  */
 export const isUserName = (name: string): boolean =>
   /^[\p{L}\p{N}][\p{L}\p{M}\p{N}._@+-]{0,63}$/u.test(name) &&
   !/\p{Default_Ignorable_Code_Point}/u.test(name) &&
-  !isDeceptive(name);
+  !isDeceptive(name) &&
+  !looksLikeAnother(name);
 
 export const isEmail = (text: string): boolean => text.length <= 254 && /^[^\s@]{1,64}@[^\s@]+$/u.test(text);
 

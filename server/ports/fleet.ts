@@ -38,8 +38,11 @@ export interface Fleet {
    * milliseconds; 0: nothing is known of others.
    */
   clockAheadMs(): number;
-  /** An operator has asked for requests to go to other nodes. */
-  draining(): boolean;
+  /**
+   * Whether requests are to come here: it is in contact, and no operator has asked for them to go
+   * to other nodes.
+   */
+  takesRequests(): boolean;
   /** Whether what this server keeps in memory is fresh enough to be used. */
   inContact(): boolean;
   /** Reads its own row again: an operator has changed it, perhaps. */

@@ -33,10 +33,16 @@ export interface NodeRow {
   readonly proof: Buffer;
 }
 
-/** `directory`: distinguishes a data directory from a copy of it; empty: nothing does. */
-export type OwnNodeRow = Omit<NodeRow, 'heartbeatAt' | 'startedAt' | 'state' | 'clockAheadMs' | 'epoch'> & {
-  readonly directory: string;
-};
+/**
+ * A start of a node: the whole of what it says of itself in its row. `directory`: distinguishes a
+ * data directory from a copy of it; empty: nothing does.
+ */
+export type NodeStart = Pick<NodeRow, 'name' | 'version' | 'startedAt' | 'contactMs'> & { readonly directory: string };
+
+/** What a node shows to others of its root keys. */
+export type NodeRootKeys = Pick<NodeRow, 'rootEpoch' | 'oldestRootEpoch' | 'publicKey' | 'proof'>;
+
+export type OwnNodeRow = Pick<NodeRow, 'id'> & Omit<NodeStart, 'startedAt'> & NodeRootKeys;
 
 /**
  * Since the last heartbeat, in milliseconds: by the store's wall clock as the link reads it, which
@@ -67,9 +73,6 @@ export interface DutyRow {
   /** Grows each time that the owner renews it. */
   readonly renewals: number;
 }
-
-/** A start of a node, as its row has it. */
-export type NodeStart = Pick<NodeRow, 'startedAt' | 'contactMs'>;
 
 export interface BeatingNode {
   readonly id: string;
@@ -128,7 +131,7 @@ export interface NodeLink {
   /** What the clocks of the store and of the other running nodes say. */
   clocks(): Promise<readonly number[]>;
   /** Reports which root keys it has, and the proof. */
-  tellRoot(row: Pick<NodeRow, 'id' | 'rootEpoch' | 'oldestRootEpoch' | 'publicKey' | 'proof'>): Promise<void>;
+  tellRoot(row: Pick<NodeRow, 'id'> & NodeRootKeys): Promise<void>;
   /**
    * Says that the node has ended in order: other nodes do not wait for it. A removed node stays
    * removed.

@@ -19,7 +19,7 @@ import type { DecisionName } from '../domain/decisions.ts';
 import type { Difference } from '../domain/difference.ts';
 import type { Key } from '../domain/key.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
-import type { NodeState } from '../domain/node.ts';
+import type { NodeSetting, NodeState } from '../domain/node.ts';
 import type { Notification, NotificationFilter, NotificationKind } from '../domain/notification.ts';
 import type { Tenant, TenantScope } from '../domain/tenant.ts';
 import type { Sound, Vault } from '../domain/vault.ts';
@@ -515,7 +515,13 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     get(id: string): Promise<NodeRow | undefined>;
     /** Inserts, or replaces the row of the same id. */
     put(node: NodeRow): Promise<void>;
+    /** The settings of a node that is removed go with it. */
     setState(id: string, state: NodeState): Promise<void>;
+    /**
+     * Sets what a node tells the others in a setting of its own; null removes it. Answers whether
+     * it did: a node without a row, or one that is removed, tells nothing.
+     */
+    tell(id: string, what: NodeSetting, value: string | null): Promise<boolean>;
     /**
      * Whether the node still has the duty, under this fencing number; it keeps it until the unit of
      * work ends. Of a shared store.

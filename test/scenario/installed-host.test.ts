@@ -1,10 +1,10 @@
 // The life of a host from its installation to its removal, under systemd itself: the unit, its
 // user, folders and modes are those of the package, and every command is typed as the pages print
 // it, also those that people at a trusted machine type, which is here the same one. Debian's
-// package lives through all of it. RPM's two are installed in the same system, upgraded and removed:
-// by RPM, with its dependencies, and with Red Hat's `alternatives` where its source is here
-// (test/support/rpm-system.ts). Between them, every command that DKE offers anywhere is run beside a
-// new service of the host, or is listed with the reason why it is refused here.
+// package lives through all of it. RPM's two are installed in the same system, upgraded and
+// removed: by RPM, with its dependencies, and with Red Hat's `alternatives` where its source is
+// here (test/support/rpm-system.ts). Between them, every command that DKE offers anywhere is run
+// beside a new service of the host, or is listed with the reason why it is refused here.
 import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';

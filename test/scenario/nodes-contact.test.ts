@@ -1,12 +1,13 @@
 // How long a node may use keys without its database: with a limit, and without one.
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import { startFleet, type TestFleet, untilActive } from '../support/fleet.ts';
 import { until } from '../support/host.ts';
+import { startServerProcess } from '../support/server-process.ts';
 import { shiftedClock } from '../support/shifted-clock.ts';
 import { createXksEndpoint } from '../support/xks-call.ts';
 
@@ -94,4 +95,61 @@ test('a node whose row says that it has stopped is waited for; without a limit a
     two.server.child.kill('SIGCONT');
   }
   await until('its end', async () => two.server.child.exitCode ?? undefined);
+});
+
+test('a node whose row another start has had puts all of it right: a copy waits for it again, and it starts again itself', async () => {
+  fleet = await startFleet(['one', 'two'], { relay: true });
+  const [one, two] = [fleet.member('one'), fleet.member('two')];
+  await untilActive(fleet, one, ['one', 'two']);
+  const ask = (sql: string): string => fleet.postgres.run('dke', sql);
+  const id = ask("select id from nodes where name = 'two'");
+  const row = () => ask(`select name, version, contact_ms, started_at, directory, state from nodes where id = '${id}'`);
+  const own = row();
+  const { host, database } = fleet.place;
+  const folder = join(fleet.folder, 'copy');
+  mkdirSync(folder);
+  cpSync(join(two.folder, 'dke-data'), join(folder, 'dke-data'), { recursive: true });
+  chmodSync(join(folder, 'dke-data'), 0o700);
+  const toml = `[node]\nname = "copy"\n[store]\ntype = "postgresql"\nhost = "${host}"\ndatabase = "${database}"\n`;
+  const startCopy = () => startServerProcess({ folder, toml });
+  const refusal = 'this data directory, or this host, is not the one that this node ran in last';
+  const cutOff = async (): Promise<void> => {
+    fleet.relay.moveTo('/nowhere/.s.PGSQL.5432');
+    fleet.relay.cut('');
+    await until('the locks to be free', async () =>
+      ask("select count(*) from pg_locks where locktype = 'advisory' and objsubid = 2") === '0' ? true : undefined,
+    );
+  };
+  await cutOff();
+  await expect(startCopy()).rejects.toThrow(refusal);
+  // The contact time of the node passes, the copy starts, and ends.
+  ask('update nodes set heartbeat_at = heartbeat_at - 300000');
+  const copy = await startCopy();
+  expect(row()).not.toBe(own);
+  await copy.stop();
+  expect(row()).toContain('stopped');
+
+  fleet.relay.moveTo(fleet.postgres.socket);
+  await until('its word about the row', async () =>
+    two.server.log().includes('the row of this node was of another start') ? true : undefined,
+  );
+  expect(row()).toBe(own);
+  await cutOff();
+  await expect(startCopy()).rejects.toThrow(refusal);
+  await two.stop('SIGKILL');
+  fleet.relay.moveTo(fleet.postgres.socket);
+  await two.start();
+  await untilActive(fleet, one, ['one', 'two']);
+});
+
+test('a node whose joining a failover has lost says so, and joins again when it starts', async () => {
+  fleet = await startFleet(['one', 'two']);
+  const [one, two] = [fleet.member('one'), fleet.member('two')];
+  await untilActive(fleet, one, ['one', 'two']);
+  fleet.postgres.run('dke', "delete from nodes where name = 'two'");
+  await until('its end', async () => two.server.child.exitCode ?? undefined);
+  expect(two.server.log()).toContain('this node is not in the database, which is in a state from before it joined');
+  await two.stop();
+  await two.start();
+  await untilActive(fleet, one, ['one', 'two']);
 });

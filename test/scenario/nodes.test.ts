@@ -332,7 +332,10 @@ test('a draining node says so at once, and continues when it is told to, or star
   await until('good health', async () => ((await health()) === 200 ? true : undefined));
   // Its last answer was good.
   const { id } = (await fleet.nodes(two)).find(({ self }) => self) ?? {};
+  expect((await asked.at(two.server).health()).status).toBe(200);
   await two.api.call('POST', `/api/nodes/${id}/drain`);
+  // Clouds get the same answer, before another caller has asked for the health.
+  expect((await asked.at(two.server).health()).status).toBe(503);
   expect(await health()).toBe(503);
   await two.stop();
   await two.start();

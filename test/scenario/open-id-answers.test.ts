@@ -154,6 +154,24 @@ describe('a service that believes the claim', () => {
     expect((await errorOf(signIn(opened))).code).toBe('forbidden');
     expect((await opened.operations.users.get(administrator, actor.id)).grants).toEqual([]);
   });
+  test.each<readonly [string, Claims, string, string | null]>([
+    ['an address that is not verified', { email: 'admin@keys.example', email_verified: false }, 'subject-0', null],
+    ['one that a text says is not', { email: 'root@keys.example', email_verified: 'false' }, 'subject-1', null],
+    ['a verified address', { email: 'ina@keys.example', email_verified: true }, 'ina@keys.example', 'ina@keys.example'],
+    [
+      'one that a text says is',
+      { email: 'ole@keys.example', email_verified: 'true' },
+      'ole@keys.example',
+      'ole@keys.example',
+    ],
+    ['a name that looks like another one', { preferred_username: 'adm\u0131n' }, 'subject-4', null],
+    ['a name with a letter of another script', { preferred_username: '\u0430dmin' }, 'subject-5', null],
+  ])('the name of a user who comes with %s', async (_, claims, name, email) => {
+    const sub = /^subject/.test(name) ? name : `subject of ${name}`;
+    provider.claims = { groups: ['dke-auditors'], preferred_username: undefined, sub, ...claims };
+    const { actor } = await signIn(opened);
+    expect(await opened.operations.users.get(administrator, actor.id)).toMatchObject({ name, email });
+  });
   test('an ID token that another key has signed is not believed', async () => {
     provider.claims = { groups: ['dke-auditors'] };
     provider.signer = keys.other.privateKey;

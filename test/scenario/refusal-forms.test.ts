@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { converse } from '../support/raw-tls.ts';
 import { type Site, startSite } from '../support/site.ts';
 import { createXksEndpoint } from '../support/xks-call.ts';
-import { callXks, callXksOverHttp2, requestMetadata, type XksPlace } from '../support/xks-client.ts';
+import { callXks, callXksOverHttp2, requestMetadata, signXksCall, type XksPlace } from '../support/xks-client.ts';
 
 interface Answer {
   readonly status: number;
@@ -141,21 +141,32 @@ test('headers whose request has not been read as one have the members of both', 
 });
 
 test.each([
-  ['/xks/some/kms/xks/v1/health', 'errorName'],
-  ['/api/vaults', 'code'],
-])('a body of %s that is not HTTP has the form of its request, whatever it contains', async (path, member) => {
-  const pieces = [
-    `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n`,
-    `GET ${path === '/api/vaults' ? '/xks/other' : '/api/other'} HTTP/1.1\r\nHost: a\r\n\r\n`,
-  ];
-  const {
-    answers: [answer],
-  } = await converse(
-    site.server,
-    pieces.map((each) => Buffer.from(each)),
-    { stays: false },
-  );
-  expect(answer?.status).toBe(400);
-  const members = Object.keys(JSON.parse(answer?.body ?? '') as object);
-  expect(['errorName', 'code'].filter((each) => members.includes(each))).toEqual([member]);
-});
+  ['the XKS proxy', 'errorName'],
+  ['the API', 'code'],
+])(
+  'a body for %s that is not HTTP is refused in the form of its request, whatever it contains',
+  async (front, member) => {
+    const signed = await signXksCall(place, '/health', '{}');
+    // Who asks is known before the body is read.
+    const asked: readonly [path: string, headers: Readonly<Record<string, string>>] =
+      front === 'the API'
+        ? ['/api/vaults', { host: 'a', authorization: `Bearer ${site.server.adminToken}` }]
+        : [signed.path, signed.headers];
+    const fields = Object.entries({ ...asked[1], ...post, 'transfer-encoding': 'chunked' });
+    const head = fields.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+    const pieces = [
+      `POST ${asked[0]} HTTP/1.1\r\n${head}\r\n1\r\n{\r\n`,
+      `GET ${front === 'the API' ? signed.path : '/api/vaults'} HTTP/1.1\r\nHost: a\r\n\r\n`,
+    ];
+    const {
+      answers: [answer],
+    } = await converse(
+      site.server,
+      pieces.map((each) => Buffer.from(each)),
+      { stays: false },
+    );
+    expect(answer?.status).toBe(400);
+    const members = Object.keys(JSON.parse(answer?.body ?? '') as object);
+    expect(['errorName', 'code'].filter((each) => members.includes(each))).toEqual([member]);
+  },
+);

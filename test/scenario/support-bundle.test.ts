@@ -17,7 +17,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ProxyConfiguration } from '../../server/contract/api/endpoints-routes.ts';
 import { runCommand } from '../support/command.ts';
@@ -213,6 +213,7 @@ test.skipIf(whyNoOtherUsers !== undefined)(
     try {
       cpSync(folder, others, { recursive: true });
       chmodSync(others, 0o755);
+      chmodSync(join(others, relative(folder, server.dataDirectory)), 0o700);
       execFileSync('chown', ['-R', '65534:65534', others]);
       const log = join(others, 'dke.log');
       expect((await collect()).log).toContainEqual(expect.objectContaining({ msg: 'a line that help needs' }));

@@ -415,6 +415,18 @@ export const claims: Claims = {
         'unit/operations/approvals',
       ),
       change('server/operations/approvals/former-names.ts', "vault: 'vault.renamed',", '', 'unit/operations/approvals'),
+      change(
+        'server/operations/approvals/former-names.ts',
+        'all.reverse().sort((a, b) => b.heldMs - a.heldMs);',
+        'all.reverse();',
+        'unit/operations/former-names',
+      ),
+      change(
+        'server/operations/approvals/former-names.ts',
+        '.sort((a, b) => a.rank - b.rank || a.thing - b.thing);',
+        ';',
+        'unit/operations/former-names',
+      ),
     ],
     'Rename an endpoint, a group': [
       change(
@@ -1042,6 +1054,12 @@ export const claims: Claims = {
         'fileOf(former) === fileOf(present)',
         'unit/operations/copied-directory',
       ),
+      change(
+        'server/operations/nodes/fleet.ts',
+        'run = { ...self.start, startedAt };',
+        "run = { ...self.start, startedAt, directory: '' };",
+        'scenario/nodes-contact',
+      ),
     ],
     'Put back an older data directory': [
       change('server/adapters/sinks/file.ts', 'if (fork !== undefined) return fork;', '', 'scenario/audit-sinks'),
@@ -1051,6 +1069,18 @@ export const claims: Claims = {
         'server/operations/service/told-health.ts',
         "return { health: 'what this node has told cannot be read' };",
         'return {};',
+        'unit/operations/told-health',
+      ),
+      change(
+        'server/operations/service/told-setting.ts',
+        'before !== undefined && clock.monotonic() - before.at < compareEveryMs',
+        'before !== undefined',
+        'unit/operations/told-health',
+      ),
+      change(
+        'server/adapters/store/repositories/nodes-repository.ts',
+        "if (row === undefined || row.state === 'removed') return false;",
+        '',
         'unit/operations/told-health',
       ),
     ],
@@ -1292,6 +1322,13 @@ export const claims: Claims = {
         "name.normalize('NFKC').replaceAll(/[ςσ]/g, 'Σ').toLowerCase().normalize('NFKC');",
         "name.replaceAll(/[ςσ]/g, 'Σ').toLowerCase();",
         'unit/operations/happened-to-others',
+      ),
+      change('server/domain/user.ts', '!looksLikeAnother(name);', 'true;', 'unit/operations/names'),
+      change(
+        'server/domain/user-name-looks.ts',
+        '!ofOneScript.some((pattern) => pattern.test(spelled)) ||',
+        '',
+        'unit/operations/names',
       ),
     ],
     'The time of an answer': [

@@ -5,7 +5,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { makeAuthority } from './authority.ts';
+import { type IssuedCertificate, makeAuthority } from './authority.ts';
 
 interface ScriptedRequest {
   readonly method: string;
@@ -22,7 +22,11 @@ interface ScriptedAnswer {
 /**
  * 'lost': the connection ends before an answer; 'cut': in the middle of it; 'silent': no answer.
  */
-export type Script = ScriptedAnswer | 'lost' | 'cut' | 'silent' | ((request: ScriptedRequest) => ScriptedAnswer);
+export type Script = ScriptedAnswer | NoAnswer | ((request: ScriptedRequest) => ScriptedAnswer | NoAnswer);
+type NoAnswer = 'lost' | 'cut' | 'silent';
+
+/** Certificates that new connections may meet: `own` is the one that `ca` has signed. */
+export const presented = ['own', 'untrusted', 'other-name', 'expired'] as const;
 
 export interface ScriptedService {
   readonly url: string;
@@ -32,17 +36,26 @@ export interface ScriptedService {
   readonly requests: ScriptedRequest[];
   /** What the next requests are answered; the last one for all that follow. */
   script(...answers: Script[]): void;
+  /** The certificate of new connections. */
+  present(which: (typeof presented)[number]): void;
   close(): Promise<void>;
 }
 
 export const openScriptedService = async (): Promise<ScriptedService> => {
   const folder = mkdtempSync(join(tmpdir(), 'dke-scripted-'));
   const authority = makeAuthority(folder, 'authority');
-  const { certificate, key } = authority.issue({
+  const ours = {
     commonName: 'localhost',
     names: ['DNS:localhost', 'IP:127.0.0.1'],
     usage: 'serverAuth',
-  });
+  } as const;
+  const { certificate, key } = authority.issue(ours);
+  const issue: Readonly<Record<(typeof presented)[number], () => IssuedCertificate>> = {
+    own: () => ({ certificate, key }),
+    untrusted: () => makeAuthority(folder, 'other').issue(ours),
+    'other-name': () => authority.issue({ ...ours, names: ['DNS:other.example'] }),
+    expired: () => authority.issue({ ...ours, notBefore: '20250101000000Z', notAfter: '20250201000000Z' }),
+  };
   const requests: ScriptedRequest[] = [];
   let answers: Script[] = [];
   const server = createServer(
@@ -53,7 +66,8 @@ export const openScriptedService = async (): Promise<ScriptedService> => {
       const { method = '', url: path = '', headers } = request;
       const received = { method, path, headers, body: Buffer.concat(parts).toString('utf8') };
       requests.push(received);
-      const script = answers.length > 1 ? answers.shift() : answers[0];
+      const next = answers.length > 1 ? answers.shift() : answers[0];
+      const script = typeof next === 'function' ? next(received) : next;
       if (script === 'silent') return;
       if (script === undefined || script === 'lost') {
         request.socket.destroy();
@@ -64,7 +78,7 @@ export const openScriptedService = async (): Promise<ScriptedService> => {
         response.write('{"items":', () => request.socket.destroy());
         return;
       }
-      const { status = 200, headers: more = {}, body } = typeof script === 'function' ? script(received) : script;
+      const { status = 200, headers: more = {}, body } = script;
       response.writeHead(status, {
         'content-type': status > 399 ? 'application/problem+json' : 'application/json',
         ...more,
@@ -82,6 +96,10 @@ export const openScriptedService = async (): Promise<ScriptedService> => {
     script: (...next) => {
       requests.length = 0;
       answers = next;
+    },
+    present: (which) => {
+      const next = issue[which]();
+      server.setSecureContext({ cert: readFileSync(next.certificate), key: readFileSync(next.key) });
     },
     close: async () => {
       server.closeAllConnections();

@@ -173,12 +173,15 @@ const createReader =
   (claims: Readonly<Record<string, unknown>> & { readonly sub: string }): OpenIdPerson => {
     const claimed = options.roleClaim === undefined ? null : claims[options.roleClaim];
     const isTold = typeof claimed === 'string' || Array.isArray(claimed);
+    // Providers whose addresses are all their own leave the claim out. Some send it as a text.
+    const isVerified = [undefined, true, 'true'].some((value) => claims.email_verified === value);
+    const email = isVerified ? textOf(claims.email) : null;
     const roles = listOf(claimed).flatMap((value) => options.roles.get(value) ?? []);
     return {
       subject: claims.sub,
-      name: textOf(claims.preferred_username) ?? textOf(claims.email),
+      name: textOf(claims.preferred_username) ?? email,
       displayName: textOf(claims.name),
-      email: claims.email_verified === false ? null : textOf(claims.email),
+      email,
       roles: options.roleClaim === undefined ? null : isTold ? [...new Set(roles)].sort() : 'not-told',
       secondFactor:
         options.secondFactor === 'provider' ||

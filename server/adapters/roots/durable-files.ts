@@ -52,7 +52,7 @@ const requireMode = (path: string, mode: number, forbidden: number, required: st
 /** A file of this user that no other user can read. Throws CoreError 'io', 'permission'. */
 export const readOwnFile = (path: string): Buffer =>
   readChecked(path, constants.O_NOFOLLOW, ({ mode, uid }) => {
-    const own = process.getuid?.() ?? 0;
+    const own = process.geteuid?.() ?? 0;
     if (uid !== own) throw new CoreError('permission', `${path} belongs to user ${uid}: it must belong to user ${own}`);
     requireMode(path, mode, 0o077, '600');
   });
@@ -63,7 +63,7 @@ export const readOwnFile = (path: string): Buffer =>
  * CoreError 'io', 'permission'.
  */
 export const readGivenSecret = (path: string): Buffer => {
-  const own = process.getuid?.() ?? 0;
+  const own = process.geteuid?.() ?? 0;
   const requireOwner = ({ uid }: Stats): void => {
     if (uid !== own && uid !== 0)
       throw new CoreError('permission', `${path} belongs to user ${uid}: it must belong to user ${own} or root`);

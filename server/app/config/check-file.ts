@@ -23,7 +23,7 @@ export const checkFile = (path: string, kind: 'public' | 'secret'): void => {
       throw new StartError('permission', `${target} cannot be read (${code})`, { cause: error });
     }
   };
-  const own = process.getuid?.() ?? 0;
+  const own = process.geteuid?.() ?? 0;
   const file = statOf(path);
   const required = kind === 'secret' ? requiredMode : '644 or stricter';
   if (!file.isFile()) throw new StartError('permission', `${path} is not a regular file`);

@@ -134,7 +134,7 @@ export const loadConfig = (path: string | undefined, workingDirectory: string): 
 export const loadHostConfig = (path: string | undefined, workingDirectory: string): Config => {
   const config = loadConfig(path, workingDirectory);
   const owner = statSync(config.dataDirectory, { throwIfNoEntry: false })?.uid;
-  if (owner !== undefined && owner !== process.getuid?.())
+  if (owner !== undefined && owner !== process.geteuid?.())
     throw new StartError('permission', `${config.dataDirectory} belongs to user ${owner}`, {
       fix: `run the command as this user: sudo -u '#${owner}' dke …`,
     });

@@ -66,7 +66,7 @@ export const explain = (error: unknown, config: Config): unknown => {
     });
   return new StartError(
     'permission',
-    `${path ?? 'a file'} cannot be used (${code}): check its folder and its mode; this command runs as user ${process.getuid?.() ?? 0}`,
+    `${path ?? 'a file'} cannot be used (${code}): check its folder and its mode; this command runs as user ${process.geteuid?.() ?? 0}`,
     {
       cause: error,
     },

@@ -16,7 +16,7 @@ export interface BundlePart {
 /** Where a part comes from; a rejection is told in its place. */
 export interface BundleSources {
   readonly version: string;
-  readonly config: () => Config;
+  readonly config: () => Promise<Config>;
   readonly doctor: () => Promise<readonly CheckResult[]>;
   readonly database: (path: string) => unknown;
   /** Reads the log that dke.toml names, with the rights of the service's user. */
@@ -176,8 +176,8 @@ export const collectBundle = (sources: BundleSources): Promise<readonly BundlePa
       ['versions', () => versionsOf(sources.version)],
       [
         'configuration',
-        () => {
-          config = sources.config();
+        async () => {
+          config = await sources.config();
           return maskSettings(config.settings);
         },
       ],

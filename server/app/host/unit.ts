@@ -69,7 +69,7 @@ const unitUser = (): string | undefined => {
   const found = [...known.values()].find((unit) => unit !== undefined)?.user;
   if (found !== undefined) return found === '' ? undefined : found;
   // A service that systemd has started.
-  const own = process.getuid?.() ?? 0;
+  const own = process.geteuid?.() ?? 0;
   if (process.env.INVOCATION_ID === undefined || own === 0) return undefined;
   try {
     return userInfo().username;

@@ -74,8 +74,8 @@ const createTold = (
   { served }: Pick<Certificates, 'served'>,
   views: Parameters<typeof tellHealth>[2],
 ) => {
-  const health = tellHealth({ store }, fleet.id, views);
-  const own = tellCertificates({ store }, fleet.id, served);
+  const health = tellHealth({ store, clock: systemClock }, fleet.id, views);
+  const own = tellCertificates({ store, clock: systemClock }, fleet.id, served);
   const tellAll = async (): Promise<void> => {
     await health();
     await own();

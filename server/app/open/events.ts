@@ -9,6 +9,7 @@
 // | rootRotated     | the rotation of the root key   | a fleet of one (operations/nodes/lone-fleet.ts), the    |
 // |                 |                                | notifications (service.ts)                              |
 // | nodeRemoved     | the fleet                      | this process, which stops (nodes.ts)                    |
+// | nodeLost        | the fleet                      | this process, which stops (nodes.ts)                    |
 // | nodeCopied      | the fleet                      | this process, which stops (nodes.ts)                    |
 // | changesLost     | the fleet                      | the quarantine (serving.ts)                             |
 // | databaseChanged | the sealer of the audit log    | the quarantine (serving.ts)                             |

@@ -34,6 +34,12 @@ const removedFault = (): StartError =>
     'this node was removed: to join again, copy the root key file of a node that runs, and delete the file node in the data directory',
   );
 
+const lostFault = (): StartError =>
+  new StartError(
+    'store',
+    'this node is not in the database, which is in a state from before it joined (docs/postgresql.md, After a failover that has lost changes): start it again, and it joins again',
+  );
+
 const schemaFault = (found: string, own: string): StartError =>
   new StartError(
     'store',
@@ -89,11 +95,12 @@ export const createNodes = async (
     onFatal(why);
   };
   events.on('nodeRemoved', () => leave(removedFault()));
+  events.on('nodeLost', () => leave(lostFault()));
   events.on('schemaChanged', (schema) => leave(schemaFault(schema, store.schema)));
   events.on('nodeCopied', () => leave(copiedFault(node.path)));
   const fleet = createFleet(
     { store, ring, clock, log, state, events },
-    { id: node.id, name, version, contactMs: postgresql?.contactMs ?? 0, directory: node.directory },
+    { id: node.id, start: { name, version, contactMs: postgresql?.contactMs ?? 0, directory: node.directory } },
   );
   const fenced = fleet.duties.fence(store);
   const sealer = createAuditSealer({

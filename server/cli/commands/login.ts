@@ -11,6 +11,7 @@ import { type Address, callOnce } from '../service/api-client.ts';
 import { hoursOf, signInByBrowser } from '../service/browser-login.ts';
 import { addressOf, outputOf } from '../service/caller.ts';
 import { globalsOf } from '../service/context-file.ts';
+import { asMayExist } from '../service/secret-answer.ts';
 import {
   cookieName,
   type Kept,
@@ -137,8 +138,11 @@ const keep = async (place: Address, kept: Kept): Promise<Kept | undefined> => {
     writeKept(place.url, kept);
     return before;
   } catch (error) {
-    await endKept(place, kept).catch(() => undefined);
-    throw error;
+    // What could not be ended stays valid, and nothing here can use or end it.
+    throw await endKept(place, kept).then(
+      () => error,
+      () => asMayExist(error),
+    );
   }
 };
 

@@ -1,5 +1,5 @@
-// Commands that root runs and that look at what belongs to another user: they do so with the rights
-// of this user.
+// Commands that root runs and that read what belongs to another user: they do so with the rights of
+// this user.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';

@@ -227,7 +227,10 @@ const addEarlier = (doctor: Command): void => {
 };
 
 /** One part, checked by a process of its own, which can become another user. */
-const checkApart = (part: readonly string[], options: DoctorOptions): readonly CheckedPart[] => {
+export const checkApart = (
+  part: readonly string[],
+  options: Pick<DoctorOptions, 'label' | 'library' | 'socket'> = {},
+): readonly CheckedPart[] => {
   const more = Object.entries({ label: options.label, library: options.library, socket: options.socket });
   const given =
     part[0] === '--conf' ? more.flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value])) : [];

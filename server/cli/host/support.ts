@@ -12,6 +12,7 @@ import { globalsOf } from '../service/context-file.ts';
 import { confirm, formatTable } from '../terminal/output.ts';
 import { reserveSecretFile } from '../terminal/secret-files.ts';
 import { asUser, userOf } from './acting-user.ts';
+import { checkApart } from './doctor.ts';
 import { loadProvider } from './load-provider.ts';
 
 interface OutOptions {
@@ -97,12 +98,18 @@ export const addSupport = (program: Command): void => {
       const configPath = options.config === undefined ? undefined : resolve(options.config);
       const named = configPath ?? findConfig(process.cwd());
       const user = named === undefined ? undefined : userOf(named);
-      // Loaded by the user who runs the command.
-      const { diagnoseHost } = await import('../../app/host/host-checks.ts');
       const parts = await collectBundle({
         version: program.version() ?? 'unknown',
-        config: () => loadConfig(configPath, process.cwd()),
-        doctor: () => asUser(user, () => diagnoseHost({ configPath, workingDirectory: process.cwd() })),
+        config: () => asUser(user, () => loadConfig(configPath, process.cwd())),
+        doctor: async () => {
+          // What root may do would be told otherwise: a process of its own becomes the user.
+          if (named !== undefined && process.getuid?.() === 0 && user?.uid !== 0)
+            return checkApart(['--config', named]).flatMap(({ results }) => results);
+          return (await import('../../app/host/host-checks.ts')).diagnoseHost({
+            configPath,
+            workingDirectory: process.cwd(),
+          });
+        },
         database: (path) => asUser(user, () => countTables(path)),
         logOfService: (read) => asUser(user, read),
         service: {

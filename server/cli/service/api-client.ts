@@ -15,7 +15,7 @@ import {
 } from '../../clients/typescript/client-errors.ts';
 import type { AnswerOf, BodyOf, InputOf, Operation } from '../../clients/typescript/operation.ts';
 import { type Answer, mayBeDone, type PendingNodes, passing, type Settings } from '../../clients/typescript/send.ts';
-import { CommandError, classOfProblem } from '../terminal/exit-codes.ts';
+import { CommandError, classOfProblem, type ErrorDetails, type ExitClass } from '../terminal/exit-codes.ts';
 import { rememberAnswer, rememberAsked } from './asked.ts';
 
 /** Values of a query come from options, as text. */
@@ -82,33 +82,44 @@ const untrusted = new Set([
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
 ]);
 
-const connectionError = (error: ConnectionError): CommandError => {
-  const { url, code } = error;
+/** What a failed call ends the command with, but for what may have been done: `commandError`. */
+type Failure = readonly [exitClass: ExitClass, message: string, more?: Omit<ErrorDetails, 'mayBeDone'>];
+
+const connectionFailure = ({ url, code }: ConnectionError): Failure => {
   if (untrusted.has(code))
-    return new CommandError('unreachable', `the certificate of ${url} is not trusted`, {
-      hint: 'pass --ca-file with the certificate of its authority; a self-signed one is tls.crt in the data directory',
-    });
+    return [
+      'unreachable',
+      `the certificate of ${url} is not trusted`,
+      {
+        hint: 'pass --ca-file with the certificate of its authority; a self-signed one is tls.crt in the data directory',
+      },
+    ];
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
-    return new CommandError('unreachable', `the certificate of ${url} is for another name`, {
-      hint: 'use a name of the certificate in --server, or add this one to server.public_names',
-    });
-  if (code === 'CERT_HAS_EXPIRED') return new CommandError('unreachable', `the certificate of ${url} has expired`);
+    return [
+      'unreachable',
+      `the certificate of ${url} is for another name`,
+      { hint: 'use a name of the certificate in --server, or add this one to server.public_names' },
+    ];
+  if (code === 'CERT_HAS_EXPIRED') return ['unreachable', `the certificate of ${url} has expired`];
   if (code === dnsTimeout)
-    return new CommandError('unreachable', `DNS does not answer for the name in ${url}`, {
-      hint: 'check the DNS servers of this host (/etc/resolv.conf)',
-      passes: true,
-    });
-  return new CommandError('unreachable', `${url} does not answer (${code})`, {
-    hint: 'check --server (or DKE_SERVER), and that the service runs',
-    mayBeDone: mayBeDone(error),
-    passes: passing.has(code),
-  });
+    return [
+      'unreachable',
+      `DNS does not answer for the name in ${url}`,
+      { hint: 'check the DNS servers of this host (/etc/resolv.conf)', passes: true },
+    ];
+  return [
+    'unreachable',
+    `${url} does not answer (${code})`,
+    { hint: 'check --server (or DKE_SERVER), and that the service runs', passes: passing.has(code) },
+  ];
 };
 
-const problemError = (error: ProblemError, otherwise: ExitHint = {}): CommandError => {
-  const { code, detail, fields, hint, requestId, status } = error;
+const problemFailure = (
+  { code, detail, fields, hint, requestId, status }: ProblemError,
+  otherwise: ExitHint,
+): Failure => {
   const exitClass = classOfProblem[code as ServiceErrorCode] ?? otherwise.exitClass ?? 'internal';
-  return new CommandError(
+  return [
     exitClass,
     [detail, ...fields.map(({ path, message }) => `${path}: ${message}`)].join('\n  '),
     {
@@ -118,10 +129,9 @@ const problemError = (error: ProblemError, otherwise: ExitHint = {}): CommandErr
         (exitClass === 'denied' ? 'check the token in --token-file (or DKE_TOKEN_FILE)' : undefined),
       requestId,
       code: code as ServiceErrorCode,
-      mayBeDone: mayBeDone(error),
       passes: passingStatus.has(status),
     },
-  );
+  ];
 };
 interface ExitHint {
   readonly exitClass?: 'denied';
@@ -131,23 +141,36 @@ interface ExitHint {
 /** Answers of a service that starts, is busy or is away, and of a proxy before it. */
 const passingStatus: ReadonlySet<number> = new Set([429, 502, 503]);
 
-/** What a failed call ends the command with. */
-const commandError = (error: unknown): unknown => {
-  if (error instanceof ConnectionError) return connectionError(error);
-  if (error instanceof ProblemError) return problemError(error);
-  if (error instanceof UnexpectedAnswer)
-    return new CommandError('unreachable', `the answer (status ${error.status}) is not from this service's API`, {
-      hint: 'check --server (or DKE_SERVER)',
-      mayBeDone: mayBeDone(error),
-      passes: passingStatus.has(error.status),
-    });
-  if (!(error instanceof ApprovalRequired)) return error;
-  const { id, missing, expiresAt, state } = error.approval;
-  return new CommandError(
+/** Undefined: a fault of the command itself. */
+const failureOf = (cause: unknown, otherwise: ExitHint): Failure | undefined => {
+  if (cause instanceof CommandError) return [cause.exitClass, cause.message, cause];
+  if (cause instanceof ConnectionError) return connectionFailure(cause);
+  if (cause instanceof ProblemError) return problemFailure(cause, otherwise);
+  if (cause instanceof UnexpectedAnswer)
+    return [
+      'unreachable',
+      `the answer (status ${cause.status}) is not from this service's API`,
+      { hint: 'check --server (or DKE_SERVER)', passes: passingStatus.has(cause.status) },
+    ];
+  if (!(cause instanceof ApprovalRequired)) return undefined;
+  const { id, missing, expiresAt, state } = cause.approval;
+  return [
     'waiting',
     `nothing was changed yet: ${missing === 1 ? 'another person must' : `${missing} others must`} approve it by ${expiresAt}`,
     { hint: `${command`dke approval show ${id}`} (${state}); approvers run ${command`dke approval approve ${id}`}` },
-  );
+  ];
+};
+
+/**
+ * What a failed call ends the command with. Each such error is built here, because each says
+ * whether what was asked for may be done: the last attempt may fail on this host (the credential's
+ * file, a certificate) after an earlier one was carried out.
+ */
+const commandError = (cause: unknown, otherwise: ExitHint = {}): unknown => {
+  const failure = failureOf(cause, otherwise);
+  if (failure === undefined) return cause;
+  const [exitClass, message, more] = failure;
+  return new CommandError(exitClass, message, { ...more, mayBeDone: mayBeDone(cause) });
 };
 
 /** Throws a CommandError for a call that failed. */
@@ -182,7 +205,7 @@ export const callOnce = async <E extends Operation>(
   try {
     return (await call<Operation>(operation, { body }, { headers, retries: 0 })) as Answer<AnswerOf<E>>;
   } catch (error) {
-    throw error instanceof ProblemError ? problemError(error, otherwise) : commandError(error);
+    throw commandError(error, otherwise);
   }
 };
 

@@ -60,14 +60,16 @@ interface Approved {
   readonly expiresAt: string | null;
 }
 type Decision = 'refused' | 'expired' | Approved | { readonly intervalSeconds: number };
-/** What the person has decided; of an answer that may be any. Throws `CommandError`. */
+/**
+ * What the person has decided; of an answer that may be any. Throws `CommandError`: an answer of
+ * success that cannot be read may be the one that had the token.
+ */
 const parseDecision = (answer: unknown): Decision => {
   const { state, intervalSeconds, user, issued } = (answer ?? {}) as { readonly [member: string]: unknown };
   if (state === 'refused' || state === 'expired') return state;
   if ((state === 'pending' || state === 'slow-down') && isInterval(intervalSeconds)) return { intervalSeconds };
-  if (state !== 'issued') throw notOurs();
   const { token, record } = (issued ?? {}) as { readonly token?: unknown; readonly record?: unknown };
-  const kept = parseKept({ user, token });
+  const kept = state === 'issued' ? parseKept({ user, token }) : undefined;
   if (kept === undefined) throw asMayExist(notOurs());
   const { expiresAt } = (record ?? {}) as { readonly expiresAt?: unknown };
   return { kept, expiresAt: typeof expiresAt === 'string' ? expiresAt : null };
@@ -94,10 +96,11 @@ export const signInByBrowser = async (
   for (let seconds = intervalSeconds; ; ) {
     await sleep(seconds * 1000);
     const decision = await ask(address, routes.poll, { deviceCode }).then(parseDecision, (error: unknown) => {
+      mayBeIssued ||= !(error instanceof CommandError) || error.mayBeDone;
       // Too many commands of this address ask, or the service or the way to it is away: the person
       // may decide in the meantime.
-      if (!(error instanceof CommandError) || !error.passes || performance.now() > until) throw error;
-      mayBeIssued ||= error.mayBeDone;
+      if (!(error instanceof CommandError) || !error.passes || performance.now() > until)
+        throw mayBeIssued ? asMayExist(error) : error;
       if (!isTold) process.stderr.write(`Waiting: ${printable(error.message)}. Still asking until the code expires.\n`);
       isTold = true;
       return { intervalSeconds: seconds + intervalSeconds };

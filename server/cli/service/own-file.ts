@@ -2,9 +2,20 @@
 // other user can read.
 
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { command } from '../../base/command-line.ts';
 import { putInPlace, writeDurably } from '../../base/durable-files.ts';
 import { CommandError } from '../terminal/exit-codes.ts';
 import { readSecretFile } from '../terminal/secret-files.ts';
@@ -59,8 +70,14 @@ const readIfThere = (path: string): string | undefined => {
   }
 };
 
+/** Locks of others are waited for, one after the other, for so long in all. */
+const lockMs = 30_000;
+
 /** Removes a lock that was left. Two commands may see it at once: only that very one goes. */
 const removeStale = (lock: string): void => {
+  // A link, or a folder, is not a lock of ours: commands write files, and remove only those.
+  if (lstatSync(lock, { throwIfNoEntry: false })?.isFile() === false)
+    throw new CommandError('config', `${lock} is not a file`, { hint: command`check what it is, then: rm -r ${lock}` });
   const owner = readIfThere(lock);
   // A time ahead of this clock is not that of a command that runs.
   const age = Math.abs(Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now()));
@@ -77,10 +94,11 @@ const removeStale = (lock: string): void => {
 };
 
 /** Processes of two containers with one home have the same numbers: a lock has a random owner. */
-const lockFor = (path: string): { isOurs(): boolean; release(): void } => {
+const lockFor = (path: string, waitMs: number): { isOurs(): boolean; release(): void } => {
   const lock = `${path}.lock`;
   const owner = randomUUID();
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const end = performance.now() + waitMs;
   for (;;)
     try {
       writeFileSync(lock, owner, { flag: 'wx', mode: 0o600 });
@@ -94,6 +112,10 @@ const lockFor = (path: string): { isOurs(): boolean; release(): void } => {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
       removeStale(lock);
+      if (performance.now() > end)
+        throw new CommandError('config', `another command keeps ${lock}`, {
+          hint: command`wait until it ends and run the command again; if it was killed: rm ${lock}`,
+        });
       pause();
     }
 };
@@ -111,10 +133,10 @@ const isUuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
  * Reads, changes and writes a file while no other command does: of two changes at once, both are in
  * it. Throws `CommandError`: why it cannot be written.
  */
-export const changeOwnFile = (path: string, work: (write: (value: object) => void) => void): void => {
+export const changeOwnFile = (path: string, work: (write: (value: object) => void) => void, waitMs = lockMs): void => {
   let lock: ReturnType<typeof lockFor> | undefined;
   try {
-    lock = lockFor(path);
+    lock = lockFor(path, waitMs);
     removeDrafts(path);
     const { isOurs } = lock;
     work((value) =>

@@ -44,6 +44,14 @@ export const classOfProblem = {
   internal: 'internal',
 } as const satisfies Record<ServiceErrorCode, ExitClass>;
 
+export interface ErrorDetails {
+  readonly hint?: string | undefined;
+  readonly requestId?: string | undefined;
+  readonly code?: ServiceErrorCode | undefined;
+  readonly mayBeDone?: boolean;
+  readonly passes?: boolean;
+}
+
 /** Ends a command: one line that says what is wrong, one that says what to do about it. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
@@ -58,17 +66,7 @@ export class CommandError extends Error {
   /** May be over soon: the service or the way to it is away, or it is asked too often. */
   readonly passes: boolean;
 
-  constructor(
-    exitClass: ExitClass,
-    message: string,
-    more: {
-      readonly hint?: string | undefined;
-      readonly requestId?: string | undefined;
-      readonly code?: ServiceErrorCode;
-      readonly mayBeDone?: boolean;
-      readonly passes?: boolean;
-    } = {},
-  ) {
+  constructor(exitClass: ExitClass, message: string, more: ErrorDetails = {}) {
     super(message);
     this.exitClass = exitClass;
     this.hint = more.hint;

@@ -29,7 +29,7 @@ import { withoutProgress } from './progress.ts';
  */
 const unreadable = (path: string, error: unknown, hint?: string): CommandError => {
   const { code } = error as NodeJS.ErrnoException;
-  const forUser = `this command runs as user ${process.getuid?.() ?? 0}: copy the file for this user (install -o USER -m 600)`;
+  const forUser = `this command runs as user ${process.geteuid?.() ?? 0}: copy the file for this user (install -o USER -m 600)`;
   return new CommandError('permission', `${path} cannot be read (${code})`, {
     hint: hint ?? (code === 'EACCES' ? forUser : 'name a file that exists and that this user can read'),
   });

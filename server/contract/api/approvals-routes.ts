@@ -59,7 +59,11 @@ export const approvalSchema = z
     }),
     formerNames: z.array(formerName).readonly().optional().openapi({
       description:
-        'Of one request that waits (`get`): names of the last 90 days that the subject, the vaults of the rules and other things of the impact had, with who changed them when.',
+        'Of one request that waits (`get`): names of the last 90 days that the subject, the vaults of the rules and other things of the impact had, with who changed them when. Up to 20 of one thing, the last one and those that it had for the longest time, and 200 in all.',
+    }),
+    formerNamesOmitted: z.int().optional().openapi({
+      description:
+        'Of one request that waits (`get`): how many former names are left out, at least. A thing whose names were not all read counts as one.',
     }),
     mayDecide: z.boolean().optional().openapi({
       description: 'Of a list, and of one request (`get`): whether the caller can approve or reject it now.',

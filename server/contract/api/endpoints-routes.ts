@@ -281,6 +281,7 @@ export const endpointRoutes = {
           .readonly(),
       })
       .openapi('RuleSimulation'),
+    reads: true,
     answer: listOf(ruleDecisionSchema),
   },
   delete: {

@@ -162,6 +162,7 @@ export const requestRoutes = {
     description:
       'Searches by the `requestID` of the event, which is the `kmsRequestId` of the request. Changes nothing.',
     body: cloudTrailText,
+    reads: true,
     answer: correlatedRequestsSchema,
   },
   verify: {

@@ -59,6 +59,11 @@ export interface RouteRow {
   readonly long?: 'reads' | 'changes';
   /** The answer is a file of one of these media types, sent while it is read. */
   readonly streams?: readonly string[];
+  /**
+   * Changes nothing, although its method is not GET, because what it reads by is too large for an
+   * address. A page may ask it on its own, and the session then counts as unused.
+   */
+  readonly reads?: true;
   /** Makes something: answers 201 and takes `Idempotency-Key`. */
   readonly creates?: true;
   /**
@@ -91,6 +96,10 @@ export interface RouteRow {
  * or the change of another person in between would be undone without a word.
  */
 export const replaces = (row: RouteRow): boolean => row.method === 'put' && row.changes !== undefined;
+
+/** Whether a call of the row changes nothing: by its row, or by its query where the row has one. */
+export const readsOnly = ({ method, reads, query }: RouteRow, asked: Pick<URLSearchParams, 'get'>): boolean =>
+  method === 'get' || reads === true || (query?.shape.dryRun !== undefined && asked.get('dryRun') === 'true');
 
 /**
  * The query parameter of every route that names the tenant to act in, by its id or name. Absent:

@@ -9,7 +9,7 @@ import { createShares } from '../../base/shares.ts';
 import type { Clock } from '../../base/time.ts';
 import { Waiting } from '../../base/waits-for-approval.ts';
 import { apiRoutes } from '../../contract/api/index.ts';
-import { type RouteGroup, type RouteRow, tenantParameter } from '../../contract/api/row.ts';
+import { type RouteGroup, type RouteRow, readsOnly, tenantParameter } from '../../contract/api/row.ts';
 import { pendingHeaders } from '../../contract/pending-nodes.ts';
 import type { Approval } from '../../domain/approval.ts';
 import type { Operations } from '../../operations/index.ts';
@@ -68,7 +68,9 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
   const callerAgain: Shared['callerAgain'] = async (context, how) =>
     actIn(
       context,
-      await authenticator.authenticate(context, context.get('requestId'), { isUse: false, isFresh: how === 'fresh' }),
+      await authenticator.authenticate(context, context.get('requestId'), {
+        again: { isUse: false, isFresh: how === 'fresh' },
+      }),
     );
   const shared: Shared = { operations, authenticator, clock, callerAgain, idempotency, shares, afterSent };
   const handlers = createHandlers(operations) as unknown as Readonly<
@@ -119,8 +121,16 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
     return answerInPieces(document, { headers: { 'content-type': 'application/json' } });
   });
   bindAll(({ needs }) => needs === 'sign-in');
+  // Rows that only read say so before the caller is known.
+  for (const row of Object.values(apiRoutes).flatMap((rows: RouteGroup) => Object.values(rows)))
+    if (row.needs !== 'sign-in' && readsOnly(row, new URLSearchParams('dryRun=true')))
+      app.on(row.method.toUpperCase(), pathInFront(row), async function readsOnlyOf(context, next) {
+        context.set('readsOnly', readsOnly(row, { get: (name) => context.req.query(name) ?? null }));
+        await next();
+      });
   app.use('*', async function authenticate(context, next) {
-    const caller = await authenticator.authenticate(context, context.get('requestId'));
+    const only = context.get('readsOnly') ?? false;
+    const caller = await authenticator.authenticate(context, context.get('requestId'), { readsOnly: only });
     options.proven?.(context, caller.actor.id, onlyTenantOf(caller));
     context.set('caller', actIn(context, caller));
     await next();

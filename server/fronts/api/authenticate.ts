@@ -63,24 +63,25 @@ export const createAuthenticator = (
 ) => ({
   /**
    * Throws 'unauthenticated' or 'forbidden'. What a page reads on its own does not make its session
-   * last longer. Pages change nothing on their own, so a change is always a use.
+   * last longer: `readsOnly` is what the row says of the request, and a change is always a use.
+   * `again`: a further look while the request is under way. Tokens know no pages, so each request
+   * of theirs is a use.
    */
   async authenticate(
     context: Context,
     requestId: string,
-    how: SessionLook = {
-      isUse: context.req.header(ownRequestHeader) === undefined || changes(context.req.method),
-    },
+    { readsOnly = false, again }: { readonly readsOnly?: boolean; readonly again?: SessionLook } = {},
   ): Promise<Caller> {
     const authorization = context.req.header('authorization');
     if (authorization !== undefined) {
       const token = /^Bearer +([\x21-\x7e]{1,512})$/i.exec(authorization)?.[1];
       if (token === undefined) throw missing();
-      return { ...(await operations.authenticateAdmin(token, requestId, peerOf(context), how)), session: null };
+      return { ...(await operations.authenticateAdmin(token, requestId, peerOf(context), again)), session: null };
     }
     const value = getCookie(context, sessionCookie);
     if (value === undefined) throw missing();
-    const session = await operations.sessions.authenticate(value, requestId, peerOf(context), how);
+    const isUse = !readsOnly || context.req.header(ownRequestHeader) === undefined;
+    const session = await operations.sessions.authenticate(value, requestId, peerOf(context), again ?? { isUse });
     if (changes(context.req.method) && !isOwnSite(context)) {
       throw new ServiceError('forbidden', 'a change with a session cookie must have an Origin header', {
         hint: 'browsers send it automatically; in other clients, send Authorization: Bearer <API token>',

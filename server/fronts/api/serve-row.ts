@@ -37,6 +37,8 @@ export type TenantCaller = Omit<Caller, 'actor'> & { readonly actor: TenantActor
 interface Variables {
   requestId: string;
   caller: TenantCaller;
+  /** The row of the request changes nothing. */
+  readsOnly: boolean | undefined;
   /** Which nodes have not confirmed the change, and until when they may act on what was before. */
   unconfirmed: Unconfirmed | undefined;
 }

@@ -113,21 +113,22 @@ export const createApprovalRequests = (
   const seenNow = async (
     from: Repositories,
     approval: Approval,
-  ): Promise<Pick<ShownApproval, 'impact' | 'changed' | 'formerNames'>> => {
+  ): Promise<Pick<ShownApproval, 'impact' | 'changed' | 'formerNames' | 'formerNamesOmitted'>> => {
     const { kind, tenantId, parameters, requestedBy, impact, subject, rules } = approval;
-    if (approval.endedAt !== null || approval.integrity !== 'ok') return { impact, changed: null, formerNames: [] };
+    if (approval.endedAt !== null || approval.integrity !== 'ok')
+      return { impact, changed: null, formerNames: [], formerNamesOmitted: 0 };
     const vaults = rules.map(({ vaultId, vaultName }): Named => ({ kind: 'vault', id: vaultId, name: vaultName }));
     const namesBefore = (...now: readonly Named[]) => formerNamesOf(from, [subject, ...vaults, ...now], clock.now());
     try {
       const plan = await operationOf(kind).plan(from, tenantId, parameters, requestedBy.id);
       const ruled = plan.vaults.map(({ id, name }): Named => ({ kind: 'vault', id, name }));
-      const formerNames = await namesBefore(...ruled, plan.subject, ...shownThings(plan));
+      const former = await namesBefore(...ruled, plan.subject, ...shownThings(plan));
       return isAsAsked(approval, plan)
-        ? { impact: shownOf(plan), changed: null, formerNames }
-        : { impact, changed: { name: plan.subject.name, ...shownOf(plan) }, formerNames };
+        ? { impact: shownOf(plan), changed: null, ...former }
+        : { impact, changed: { name: plan.subject.name, ...shownOf(plan) }, ...former };
     } catch (error) {
       if (error instanceof ServiceError && error.code !== 'unavailable')
-        return { impact, changed: {}, formerNames: await namesBefore() };
+        return { impact, changed: {}, ...(await namesBefore()) };
       throw error;
     }
   };

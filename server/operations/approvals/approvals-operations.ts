@@ -35,6 +35,8 @@ export interface ShownApproval extends ListedApproval {
    * rules and the other things that it concerns. Empty once it has ended.
    */
   readonly formerNames: readonly FormerName[];
+  /** How many former names are left out, at least. */
+  readonly formerNamesOmitted: number;
   /**
    * Who can decide it now: enrolled people that are not the requester; empty once it is decided.
    */

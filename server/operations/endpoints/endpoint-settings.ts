@@ -2,6 +2,7 @@
 // probes. They replace the old ones as a whole, and hold from the next request on.
 
 import { X509Certificate } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { ServiceError } from '../../base/service-error.ts';
 import type { AuditValue } from '../../domain/audit-event.ts';
 import { countSearches, mostSearches } from '../../domain/authorization-rule.ts';
@@ -9,6 +10,7 @@ import { defaultSettings, type Endpoint, type EndpointSettings } from '../../dom
 import type { Ports } from '../../ports/ports.ts';
 import type { ServiceIdentity } from '../../ports/service-identity.ts';
 import { findEndpoint } from '../shared/find.ts';
+import { checkName } from '../shared/names.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import type { EndpointCall, EndpointOperations } from './endpoints-operations.ts';
 
@@ -52,7 +54,6 @@ export const withDefaults = (
   rules: given.rules ?? defaultSettings.rules,
 });
 
-/** What the request log names is one rule. Throws 'validation'. */
 /** An incomplete ARN would be compared with the whole text, and its `*` would cross the fields. */
 const checkArnPatterns = (rules: EndpointSettings['rules']): void => {
   for (const { name, when } of rules)
@@ -62,7 +63,17 @@ const checkArnPatterns = (rules: EndpointSettings['rules']): void => {
           hint: 'write all six fields, for example arn:aws:iam::111122223333:role/*',
         });
 };
-export const checkRuleNames = (rules: EndpointSettings['rules']): void => {
+
+/**
+ * What the request log names is one rule, and people read it as it is. `before`: the active rules,
+ * which keep what earlier versions took as a name, while they stay what they are. Throws
+ * 'validation'.
+ */
+export const checkRuleNames = (
+  rules: EndpointSettings['rules'],
+  before: EndpointSettings['rules'] = defaultSettings.rules,
+): void => {
+  for (const rule of rules) if (!before.some((each) => isDeepStrictEqual(each, rule))) checkName(rule.name);
   const names = rules.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) throw new ServiceError('validation', `two rules have the name ${twice}`);
@@ -82,7 +93,6 @@ export const checkSearches = (rules: EndpointSettings['rules']): void => {
 
 /** Throws 'validation', or 'conflict' where the listener does not ask for client certificates. */
 export const checkEndpointSettings = (settings: EndpointSettings, identity: ServiceIdentity): void => {
-  checkRuleNames(settings.rules);
   checkArnPatterns(settings.rules);
   checkSearches(settings.rules);
   if (settings.clientCertificate === null) return;
@@ -119,6 +129,7 @@ export const changeEndpointSettings =
     checkEndpointSettings(settings, identity);
     const endpoint = await store.write(async (tx): Promise<Endpoint> => {
       const before = await findEndpoint(tx, actor.tenantId, id);
+      checkRuleNames(settings.rules, before.settings.rules);
       if (before.state === 'deleted') throw new ServiceError('conflict', 'the endpoint is deleted');
       const after: Endpoint = { ...before, settings };
       await tx.endpoints.update(after);

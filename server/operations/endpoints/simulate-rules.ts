@@ -15,7 +15,7 @@ export const simulateRules =
   async ({ tenantId }, id, { rules, requests }) => {
     const { settings } = await showEndpoint(store.read, tenantId, id);
     if (rules !== undefined) {
-      checkRuleNames(rules);
+      checkRuleNames(rules, settings.rules);
       checkSearches(rules);
     }
     const decisions: RuleDecision[] = [];

@@ -86,12 +86,14 @@ const waitingDirectory = (
     changes,
     heartbeat,
     contact,
+    takesRequests,
   }: {
     readonly selfId: string;
     readonly requests: ObservedRequests;
     readonly changes: ShownChanges;
     readonly heartbeat: Heartbeat;
     readonly contact: Contact;
+    readonly takesRequests: () => boolean;
   },
 ): Directory => ({
   ...directory,
@@ -99,7 +101,7 @@ const waitingDirectory = (
   epoch: () => changes.last().epoch,
   fleetSize: () => sizeOf(heartbeat.seen()),
   otherNodes: () => membersOf(heartbeat.seen(), selfId),
-  healthy: () => directory.healthy() && contact.isFresh(),
+  healthy: () => directory.healthy() && takesRequests(),
   endpoint: (prefix) => {
     contact.require();
     return directory.endpoint(prefix);
@@ -174,12 +176,14 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet =>
   });
   const press = createPress();
   const requests = createPressingRequests(store, changes, acknowledgement, press);
-  const contact = createContact(clock, self.contactMs, changes);
+  const { contactMs } = self.start;
+  const contact = createContact(clock, contactMs, changes);
   const heartbeat = createHeartbeat(ports, self.id, {
     ...{ link, changes, ownDuties, contact, heardNodes },
     schema: store.schema,
     run: () => run,
   });
+  const takesRequests = (): boolean => contact.isFresh() && !heartbeat.draining();
 
   link.listen({
     changed: (newest) => {
@@ -198,7 +202,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet =>
 
   return {
     id: self.id,
-    name: self.name,
+    name: self.start.name,
     holds: (duty) => ownDuties.holds(duty),
     perform: ownDuties.perform,
     duties: ownDuties,
@@ -216,7 +220,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet =>
       });
     },
     clockAheadMs: () => clockAheadOf(heartbeat.seen(), self.id),
-    draining: heartbeat.draining,
+    takesRequests,
     inContact: contact.isFresh,
     look: heartbeat.now,
     run: () => {
@@ -226,9 +230,9 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet =>
     },
     hears: heartbeat.hears,
     settle: () => {
-      if (self.contactMs === 0 || changes.isLost() || heartbeat.isAway() || run === undefined) return undefined;
+      if (contactMs === 0 || changes.isLost() || heartbeat.isAway() || run === undefined) return undefined;
       // The wall clock says that contact is lost, and the other one that it is not.
-      if (contact.silentMs() < self.contactMs || contact.monotonicMs() >= self.contactMs) return undefined;
+      if (contact.silentMs() < contactMs || contact.monotonicMs() >= contactMs) return undefined;
       settling ??= heartbeat.now().finally(() => {
         settling = undefined;
       });
@@ -241,18 +245,18 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet =>
     over: (directory) => {
       inner = directory;
       changes.show(directory);
-      return waitingDirectory(directory, { selfId: self.id, requests, changes, heartbeat, contact });
+      return waitingDirectory(directory, { selfId: self.id, requests, changes, heartbeat, contact, takesRequests });
     },
     join: async (keys, work) => {
       const { last } = await link.beat({ id: self.id, shown: undefined }, clock.now());
       changes.begin(last);
       await inner?.load();
-      const startedAt = await link.join({ ...self, ...keys });
+      const startedAt = await link.join({ id: self.id, ...self.start, ...keys });
       if (startedAt === undefined) {
         events.emit('nodeRemoved', undefined);
         return;
       }
-      run = { startedAt, contactMs: self.contactMs };
+      run = { ...self.start, startedAt };
       await heartbeat.start(work);
     },
     // What was announced is read like any other's.

@@ -119,7 +119,7 @@ export const createHeartbeat = (
       return;
     }
     if (state === undefined || state === 'removed') {
-      events.emit('nodeRemoved', undefined);
+      events.emit(state === undefined ? 'nodeLost' : 'nodeRemoved', undefined);
       return;
     }
     if (run !== undefined) noteStart(log, run, startedAt);

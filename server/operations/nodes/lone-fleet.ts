@@ -8,6 +8,7 @@ import { takeChanges } from './shown-changes.ts';
 
 export const createLoneFleet = ({ store, ring, clock, events }: FleetPorts, self: FleetSelf): RunningFleet => {
   let draining = false;
+  const { directory: _, ...own } = self.start;
   let rootEpoch = 1;
   let inner: Directory | undefined;
   const startedAt = clock.now();
@@ -16,7 +17,7 @@ export const createLoneFleet = ({ store, ring, clock, events }: FleetPorts, self
   });
   return {
     id: self.id,
-    name: self.name,
+    name: own.name,
     holds: () => true,
     perform: allDuties.perform,
     duties: allDuties,
@@ -24,8 +25,8 @@ export const createLoneFleet = ({ store, ring, clock, events }: FleetPorts, self
     nodes: async () => [
       {
         id: self.id,
-        name: self.name,
-        version: self.version,
+        name: own.name,
+        version: own.version,
         state: draining ? 'draining' : 'active',
         startedAt,
         heartbeatAt: clock.now(),
@@ -38,7 +39,7 @@ export const createLoneFleet = ({ store, ring, clock, events }: FleetPorts, self
       },
     ],
     clockAheadMs: () => 0,
-    draining: () => draining,
+    takesRequests: () => !draining,
     inContact: () => true,
     look: async () => {
       draining = (await store.read.nodes.get(self.id))?.state === 'draining';
@@ -50,13 +51,13 @@ export const createLoneFleet = ({ store, ring, clock, events }: FleetPorts, self
     others: () => Promise.resolve([]),
     over: (directory) => {
       inner = directory;
-      return directory;
+      return { ...directory, healthy: () => directory.healthy() && !draining };
     },
     join: async (keys) => {
       await inner?.load();
       ({ rootEpoch } = keys);
-      const { directory: _, ...own } = self;
       const row = {
+        id: self.id,
         ...own,
         ...keys,
         epoch: 0,

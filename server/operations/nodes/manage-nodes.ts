@@ -2,7 +2,7 @@
 
 import { ServiceError } from '../../base/service-error.ts';
 import type { Actor } from '../../domain/actor.ts';
-import { type FleetNode, type NodeState, nodeSettings } from '../../domain/node.ts';
+import type { FleetNode, NodeState } from '../../domain/node.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { aboutService, recordEvent } from '../shared/record-event.ts';
 import type { NodeOperations } from './nodes-operations.ts';
@@ -34,8 +34,6 @@ export const manageNodes = ({ store, fleet }: Pick<Ports, 'store' | 'fleet'>): N
             hint: 'send the request to another node; if this is the last node, stop it',
           });
         await tx.nodes.setState(id, state);
-        if (state === 'removed')
-          for (const settingOf of Object.values(nodeSettings)) await tx.settings.set(settingOf(id), null);
         await recordEvent(tx, kinds[state], actor, aboutService(id), { name: before.name });
       });
       if (id === fleet.id) await fleet.look();

@@ -7,7 +7,7 @@ import type { Changes } from '../../domain/changes.ts';
 import type { Duty } from '../../domain/node.ts';
 import type { RootRun } from '../../domain/root-run.ts';
 import type { Fleet } from '../../ports/fleet.ts';
-import type { SeenNode } from '../../ports/node-link.ts';
+import type { NodeRootKeys, NodeStart, SeenNode } from '../../ports/node-link.ts';
 import type { NodeState } from '../../ports/node-state.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Directory } from '../../ports/working-memory.ts';
@@ -15,20 +15,8 @@ import type { NodeDuties } from './node-duties.ts';
 
 export interface FleetSelf {
   readonly id: string;
-  readonly name: string;
-  readonly version: string;
-  /** See NodeRow. */
-  readonly contactMs: number;
-  /** See OwnNodeRow. */
-  readonly directory: string;
-}
-
-/** What this server shows to others of its root key. */
-export interface NodeRootKeys {
-  readonly rootEpoch: number;
-  readonly oldestRootEpoch: number;
-  readonly publicKey: Buffer;
-  readonly proof: Buffer;
+  /** What this start says of itself. */
+  readonly start: Omit<NodeStart, 'startedAt'>;
 }
 
 export interface RunningFleet extends Fleet {
@@ -73,6 +61,8 @@ export interface FleetEvents {
   readonly schemaChanged: string;
   /** An operator has removed this node. */
   readonly nodeRemoved: undefined;
+  /** The database has no row of this node, which has joined: it is in an earlier state. */
+  readonly nodeLost: undefined;
   /**
    * While this node had no connection, another process has come to run under its id: one with a
    * copy of the data directory.

@@ -24,6 +24,9 @@ export const createUser =
       throw new ServiceError(
         'validation',
         'a user name must be 1 to 64 letters, digits and . _ @ + -, and begin with a letter or digit',
+        {
+          hint: 'use letters of one script, without those that look like other ones (ı, ɡ): for example ada.lovelace',
+        },
       );
     checkName(displayName);
     checkEmail(email);

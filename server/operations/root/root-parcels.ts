@@ -6,9 +6,8 @@ import { labelBytes } from '../../../addon/labels.ts';
 import { canonicalJson } from '../../base/bytes.ts';
 import { idBytes, serviceTenantId } from '../../base/ids.ts';
 import type { CryptoCore, KekRef, KeyRef, RecordContext } from '../../ports/crypto-core.ts';
-import type { RootParcel, SeenNode } from '../../ports/node-link.ts';
+import type { NodeRootKeys, RootParcel, SeenNode } from '../../ports/node-link.ts';
 import type { RootKey } from '../../ports/root-provider.ts';
-import type { NodeRootKeys } from '../nodes/running-fleet.ts';
 
 /**
  * What a node proves, each under a class of its own: which root keys it has, and that it has sealed

@@ -26,11 +26,11 @@ import {
   rootRunOf,
 } from '../../domain/root-run.ts';
 import type { KekRef } from '../../ports/crypto-core.ts';
-import type { NodeLink, RootParcel, SeenNode } from '../../ports/node-link.ts';
+import type { NodeLink, NodeRootKeys, RootParcel, SeenNode } from '../../ports/node-link.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { RootKey } from '../../ports/root-provider.ts';
 import { DutyLost } from '../nodes/node-duties.ts';
-import type { NodeRootKeys, RootEvents, RunningFleet } from '../nodes/running-fleet.ts';
+import type { RootEvents, RunningFleet } from '../nodes/running-fleet.ts';
 import { isProofOf, ofKeys, openParcel, prove, sealParcel } from './root-parcels.ts';
 
 /**

@@ -88,7 +88,7 @@ export const checkHealth = (
     return probing;
   };
   /** Who may not use keys, or is to be left alone, gets no requests. */
-  const stays = (): boolean => !identity.stopping() && !fleet.draining() && fleet.inContact();
+  const stays = (): boolean => !identity.stopping() && fleet.takesRequests();
   let last: { readonly health: Health; readonly until: number } | undefined;
   let running: Promise<Health> | undefined;
 

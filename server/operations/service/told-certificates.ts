@@ -5,10 +5,12 @@
 // an event says nothing about it: each text has the number of records that there were.
 
 import { canonicalJson } from '../../base/bytes.ts';
+import type { Clock } from '../../base/time.ts';
 import { nodeSettings } from '../../domain/node.ts';
 import type { ServedCertificate } from '../../ports/meter.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
+import { createTelling } from './told-setting.ts';
 
 interface Told {
   readonly records: number;
@@ -56,31 +58,24 @@ export const readToldCertificates = async (
  * about it. What cannot be told now is told with the next call.
  */
 export const tellCertificates = (
-  { store }: Pick<Ports, 'store'>,
+  { store, clock }: Pick<Ports, 'store'> & { readonly clock: Pick<Clock, 'monotonic'> },
   nodeId: string,
   served: () => readonly ServedCertificate[],
 ): ((always?: boolean) => Promise<void>) => {
-  let told: string | undefined;
+  const own = createTelling({ store, clock }, nodeId, 'certificates');
   let telling: Promise<void> = Promise.resolve();
   const write = async (): Promise<void> => {
     const fingerprints = [...new Set(served().map((each) => each.fingerprint))].sort();
-    const text = canonicalJson(fingerprints);
     // Before the listener has its certificates, there is nothing to tell.
-    if (text === told || fingerprints.length === 0) return;
-    await store.write(
-      async (tx) =>
-        tx.settings.set(
-          nodeSettings.certificates(nodeId),
-          canonicalJson({ records: await tx.audit.size(), fingerprints }),
-        ),
-      { durable: false, background: true },
+    if (fingerprints.length === 0) return;
+    await own.tell(canonicalJson(fingerprints), async ({ audit }) =>
+      canonicalJson({ records: await audit.size(), fingerprints }),
     );
-    told = text;
   };
   return (always = false) => {
     if (store.link !== undefined)
       telling = telling.then(async () => {
-        if (always) told = undefined;
+        if (always) own.forget();
         await write().catch(() => undefined);
       });
     return telling;

@@ -3,11 +3,13 @@
 // cannot write it is one whose database is away: then it is offline for the others, too.
 
 import { canonicalJson } from '../../base/bytes.ts';
+import type { Clock } from '../../base/time.ts';
 import { nodeSettings } from '../../domain/node.ts';
 import type { LogState } from '../../ports/log.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { Health } from './service-operations.ts';
+import { createTelling } from './told-setting.ts';
 
 /** Why each failing check fails, by its name. */
 export type Failing = Readonly<Record<string, string>>;
@@ -52,21 +54,14 @@ export const readToldHealth = async (
  * is wrong then is told when the database is back.
  */
 export const tellHealth = (
-  { store }: Pick<Ports, 'store'>,
+  { store, clock }: Pick<Ports, 'store'> & { readonly clock: Pick<Clock, 'monotonic'> },
   nodeId: string,
   { health, logState }: { readonly health: () => Promise<Health>; readonly logState: () => LogState },
 ): (() => Promise<void>) => {
-  let told: string | undefined;
-  const tell = async (failing: Failing): Promise<void> => {
-    told ??= canonicalJson(await readToldHealth(store.read, nodeId));
+  const own = createTelling({ store, clock }, nodeId, 'health');
+  const tell = (failing: Failing): Promise<void> => {
     const text = canonicalJson(failing);
-    if (text === told) return;
-    const value = Object.keys(failing).length === 0 ? null : text;
-    await store.write((tx) => tx.settings.set(nodeSettings.health(nodeId), value), {
-      durable: false,
-      background: true,
-    });
-    told = text;
+    return own.tell(text, () => Promise.resolve(Object.keys(failing).length === 0 ? null : text));
   };
   return async () => {
     const failing = failingOf(await health());

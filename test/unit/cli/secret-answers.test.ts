@@ -1,11 +1,12 @@
 // Every operation of the contract that shows a secret once: an answer without it is reported as one
 // whose creation may have happened, and never as a failure after which a repeat is safe.
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { makeProgramFor } from '../../../server/cli/program.ts';
 import { parseSecretAnswer } from '../../../server/cli/service/secret-answer.ts';
+import { sessionFile } from '../../../server/cli/service/session-file.ts';
 import { exitCodes } from '../../../server/cli/terminal/exit-codes.ts';
 import { operations } from '../../../server/clients/typescript/gen/operations.ts';
 import type { Operation } from '../../../server/clients/typescript/operation.ts';
@@ -101,20 +102,25 @@ beforeAll(async () => {
   writeFileSync(join(folder, 'token'), 'dket_token\n', { mode: 0o600 });
 });
 afterAll(() => service.close());
-afterEach(() => vi.restoreAllMocks());
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.unstubAllEnvs();
+});
 
 const options = () => [
   ...['--server', service.url, '--ca-file', join(folder, 'ca.pem'), '--token-file', join(folder, 'token')],
 ];
-const dke = async (...words: readonly string[]): Promise<void> => {
+const run = async (given: readonly string[], words: readonly string[]): Promise<void> => {
   printed = '';
   vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
     printed += String(text);
     return true;
   });
-  const all = [...options(), ...words];
+  const all = [...given, ...words];
   await (await makeProgramFor('1', all)).parseAsync(['node', 'dke', ...all]);
 };
+
+const dke = (...words: readonly string[]): Promise<void> => run(options(), words);
 
 const offered = rows.flatMap((each) => {
   const words = commands[each.name];
@@ -169,6 +175,38 @@ describe.each(offered)('the command of $name', ({ row, answer, words }) => {
     await expect(dke(...words)).rejects.toMatchObject({ exitClass: 'may-exist' });
   });
 
+  /** What the repetition meets when the first answer was lost; the second request is answered. */
+  const repetitions: Readonly<Record<string, () => void>> = {
+    'a certificate of another authority': () => service.present('untrusted'),
+    'a certificate for another name': () => service.present('other-name'),
+    'a certificate that has expired': () => service.present('expired'),
+    'a credential that others can read': () => chmodSync(sessionFile(), 0o644),
+    'a credential that is not one': () => writeFileSync(sessionFile(), '['),
+    'no credential': () => rmSync(sessionFile()),
+  };
+  test.each(Object.entries(repetitions))('may have been created before its repetition meets %s', async (_, meet) => {
+    vi.stubEnv('XDG_CONFIG_HOME', folder);
+    mkdirSync(join(folder, 'dke'), { recursive: true, mode: 0o700 });
+    writeFileSync(sessionFile(), JSON.stringify({ [service.url]: { user: 'ada', token: 'dket_token' } }), {
+      mode: 0o600,
+    });
+    const lost: Script = () => {
+      meet();
+      return 'lost';
+    };
+    service.script(lost, { status: 201, body: answer });
+    try {
+      await expect(run(options().slice(0, 4), words)).rejects.toMatchObject({
+        exitClass: 'may-exist',
+        hint: expect.stringContaining('what was to be created may exist'),
+      });
+      expect(service.requests).toHaveLength(1);
+    } finally {
+      service.present('own');
+      rmSync(sessionFile(), { force: true });
+    }
+  });
+
   test('has created nothing when the service refuses it', async () => {
     service.script({ status: 403, body: { code: 'forbidden', detail: 'needs a right', requestId: 'r' } });
     await expect(dke(...words)).rejects.toMatchObject({ exitClass: 'denied', message: 'needs a right' });
@@ -212,20 +250,20 @@ test('a fault of the command is not one of an answer that is as the contract say
   const example = (path: string, method: string) =>
     paths[path]?.[method]?.responses['200']?.content['application/json']?.example;
   const body = example('/api/vaults/{id}', 'get');
-  const run = (environment: object) =>
+  const runWith = (environment: object) =>
     runCommand([...options(), 'vault', 'show', id], { environment: { ...environment } as Record<string, string> });
   // The table of the answer fails in the command itself.
   const spoilt = 'String.prototype.padEnd = () => { throw new TypeError("a fault of ours"); };';
   const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(spoilt)}`;
   service.script({ body });
-  const ours = await run({ NODE_OPTIONS });
+  const ours = await runWith({ NODE_OPTIONS });
   expect([ours.code, ours.stderr]).toEqual([exitCodes.internal, expect.stringContaining('a fault of ours')]);
   service.script({ body: null });
-  const theirs = await run({});
+  const theirs = await runWith({});
   expect([theirs.code, theirs.stderr]).toEqual([
     exitCodes.unreachable,
     expect.stringMatching(/is not the one that this version expects[\s\S]*GET \/api\/vaults\/\{id\}: the answer/),
   ]);
   service.script({ body });
-  expect((await run({})).code).toBe(0);
+  expect((await runWith({})).code).toBe(0);
 });

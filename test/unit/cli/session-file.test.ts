@@ -3,9 +3,20 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { changeOwnFile } from '../../../server/cli/service/own-file.ts';
 import {
   type Kept,
   keptAt,
@@ -147,4 +158,30 @@ test('sign-ins at once are all in it', async () => {
   );
   expect(readKept().size).toBe(1 + commands * each);
   expect(readdirSync(join(folder, 'dke'))).toEqual([basename(sessionFile())]);
+});
+
+test('a lock that is not a file is named, and does not make commands wait', () => {
+  const lock = `${sessionFile()}.lock`;
+  for (const [make, remove] of [
+    [() => symlinkSync(join(folder, 'gone'), lock), () => rmSync(lock)],
+    [() => mkdirSync(lock), () => rmSync(lock, { recursive: true })],
+  ] as const) {
+    make();
+    expect(() => readyToKeep()).toThrow(
+      expect.objectContaining({ exitClass: 'config', message: `${lock} is not a file` }),
+    );
+    remove();
+    readyToKeep();
+  }
+});
+
+test('a lock that others keep is named in the end', () => {
+  const lock = `${sessionFile()}.lock`;
+  writeFileSync(lock, randomUUID());
+  expect(() => changeOwnFile(sessionFile(), () => undefined, 0)).toThrow(
+    expect.objectContaining({ exitClass: 'config', message: `another command keeps ${lock}` }),
+  );
+  expect(existsSync(lock)).toBe(true);
+  rmSync(lock);
+  changeOwnFile(sessionFile(), () => undefined, 0);
 });

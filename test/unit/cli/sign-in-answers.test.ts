@@ -1,6 +1,6 @@
 // What dke login makes of answers that are not those of the service: nothing is kept that could not
 // be read again, a session that was begun ends, and a wait ends where waiting changes nothing.
-import { mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { makeProgramFor } from '../../../server/cli/program.ts';
@@ -8,7 +8,7 @@ import { callOnce } from '../../../server/cli/service/api-client.ts';
 import { sessionFile } from '../../../server/cli/service/session-file.ts';
 import { operations } from '../../../server/clients/typescript/gen/operations.ts';
 import { sharedFolder } from '../../support/folders.ts';
-import { openScriptedService, type ScriptedService } from '../../support/scripted-service.ts';
+import { openScriptedService, type Script, type ScriptedService } from '../../support/scripted-service.ts';
 
 let service: ScriptedService;
 const folder = sharedFolder();
@@ -115,6 +115,52 @@ test.each([
     body: { state: 'expired', intervalSeconds: 0 },
   });
   await expect(dke('login')).rejects.toMatchObject({ exitClass, message: expect.stringContaining('has expired') });
+});
+
+const fault = { status: 500, body: { code: 'internal', detail: 'x', requestId: 'r' } };
+const page = { headers: { 'content-type': 'text/html' }, body: '<html>' };
+const replaced: Script = () => {
+  service.present('untrusted');
+  return 'lost';
+};
+test.each([
+  ['a proxy that waited too long', [{ ...page, status: 504 }]],
+  ['a fault of the service', [fault]],
+  ['half of the answer', [{ body: '{"state":"issued",' }]],
+  ['an answer of another service', [{ body: {} }]],
+  ['a state that does not exist', [{ body: { ...issued, state: 'approved' } }]],
+  ['a page that is not there, after a lost answer', ['lost', { ...page, status: 404 }]],
+  [
+    'a refusal, after a lost answer',
+    ['lost', { status: 403, body: { code: 'forbidden', detail: 'x', requestId: 'r' } }],
+  ],
+  ['an answer of another service, after a lost one', ['lost', { body: 'null' }]],
+  ['a certificate that is not trusted, after a lost answer', [replaced]],
+] as const)('a sign-in may have its token when it ends by %s', async (_, answers) => {
+  service.script({ body: started }, ...answers);
+  try {
+    await expect(dke('login')).rejects.toMatchObject({
+      exitClass: 'may-exist',
+      hint: expect.stringContaining('what was to be created may exist'),
+    });
+  } finally {
+    service.present('own');
+  }
+  expect(readFileSync(sessionFile(), 'utf8')).toBe(others);
+});
+
+test.each([
+  ['there is none when it could be ended', { status: 204 }, 'permission'],
+  ['it may exist when it could not', fault, 'may-exist'],
+  ['it may exist when the service is away', 'lost' as const, 'may-exist'],
+])('a token that cannot be kept: %s', async (_, ended, exitClass) => {
+  const unkept: Script = () => {
+    chmodSync(sessionFile(), 0o644);
+    return { body: { ...issued, issued: { record: {}, token: 'dket_new' } } };
+  };
+  service.script({ body: started }, unkept, ended);
+  await expect(dke('login')).rejects.toMatchObject({ exitClass });
+  expect(service.requests.at(-1)).toMatchObject({ method: 'POST', path: '/api/device-sign-in/end' });
 });
 
 test('a token is kept next to the sign-ins at other services', async () => {

@@ -574,15 +574,19 @@ describe('an approval covers what was shown', () => {
     }
   });
 
-  test('many new names hide none that came before', async () => {
+  test('many new names hide none that came before, and the answer says how many are left out', async () => {
     const { vaults, approvals, dualControl } = opened.operations;
     const vault = await vaults.create(administrator, { name: 'the first name' });
     for (let count = 1; count <= 25; count += 1)
       await vaults.rename(person('manager'), vault.id, { name: `name ${count} of ${vault.id}` });
     await dualControl.change(person('security'), vault.id, twoOf());
     const approval = await waits(vaults.delete(person('manager'), vault.id));
-    const { formerNames } = await approvals.get(person('anna'), approval.id);
-    expect([formerNames.length, formerNames.at(-1)?.formerName]).toEqual([20, 'the first name']);
+    const { formerNames, formerNamesOmitted } = await approvals.get(person('anna'), approval.id);
+    const names = formerNames.map(({ formerName }) => formerName);
+    expect([names.length, names[0], formerNamesOmitted]).toEqual([20, `name 24 of ${vault.id}`, 5]);
+    expect(names).toContain('the first name');
+    await approvals.withdraw(person('manager'), approval.id);
+    expect(await approvals.get(person('anna'), approval.id)).toMatchObject({ formerNames: [], formerNamesOmitted: 0 });
   });
 
   test('processes that come and go outdate nothing', async () => {

@@ -10,6 +10,7 @@ import { createNotificationWatch } from '../../../server/operations/notification
 import { parseToldCertificates, tellCertificates } from '../../../server/operations/service/told-certificates.ts';
 import type { ServedCertificate } from '../../../server/ports/meter.ts';
 import type { Store } from '../../../server/ports/store.ts';
+import { nodeRow } from '../../support/node-row.ts';
 import { storeOfTest } from '../../support/open-store.ts';
 import fc from '../../support/property.ts';
 import { quietLog } from '../../support/quiet-log.ts';
@@ -34,10 +35,11 @@ const certificatesOf = (node: string): readonly ServedCertificate[] =>
 
 beforeEach(async () => {
   store = Object.create(await storeOfTest(clock as never), { link: { value: {}, writable: true } });
+  await store.write((tx) => tx.nodes.put(nodeRow('id-two')));
   nodes = ['one', 'two'].map((name) => ({ id: `id-${name}`, name, state: 'active', self: name === 'one' }));
   served = {};
   tell = Object.fromEntries(
-    ['one', 'two'].map((name) => [name, tellCertificates({ store }, `id-${name}`, () => certificatesOf(name))]),
+    ['one', 'two'].map((name) => [name, tellCertificates({ store, clock }, `id-${name}`, () => certificatesOf(name))]),
   );
   complaints.length = 0;
 });
@@ -120,6 +122,23 @@ test('what a node told before the event, and what no node has told, says nothing
   await store.write((tx) => tx.settings.set('node-certificates id-two', '{"records":9,"fingerprints":["mine"]}'));
   expect(await open()).toHaveLength(1);
   await tell.two?.(true);
+  expect(await open()).toEqual([]);
+});
+
+test('what a node has told, and a failover has lost, it tells again within a minute', async () => {
+  await event('tls.issuer-changed', 'two', main);
+  served.two = [main];
+  await tell.two?.(true);
+  const setting = 'node-certificates id-two';
+  const text = await store.read.settings.get(setting);
+  served.two = [xks];
+  await tell.two?.();
+  expect(await open()).toEqual([]);
+  await store.write((tx) => tx.settings.set(setting, text ?? null));
+  await tell.two?.();
+  expect(await open()).toHaveLength(1);
+  time += 60_000;
+  await tell.two?.();
   expect(await open()).toEqual([]);
 });
 

@@ -75,6 +75,44 @@ test('a user name has no letter that is not seen', () => {
   expect(['मास्टर', 'e\u0301va'].filter(isUserName)).toHaveLength(2);
 });
 
+test.each<readonly [string, string]>([
+  ['a dot on a letter that has one', 'admi\u0307n'],
+  ['a dot on a letter that has one and another mark', 'admi\u0323\u0307n'],
+  ['a capital letter with a dot', 'adm\u0130n'],
+  ['a letter without its dot', 'adm\u0131n'],
+  ['a Cyrillic letter', '\u0430dmin'],
+  ['a Greek letter', 'r\u03bfot'],
+  ['a letter of phonetics', 'ma\u0261da'],
+  ['its capital letter', 'MA\ua7acDA'],
+  ['another letter of phonetics', 'm\u0251gda'],
+  ['a small capital', 'm\u1d00gda'],
+  ['a stroke that is a letter', '\u01c0da'],
+  ['a mark twice', 'e\u0301\u0301va'],
+  ['a line across a letter', 'o\u0338la'],
+  ['a script that is not in use', '\u13aa\u13ac\u13a2'],
+  ['Cyrillic letters that all look like Latin ones', '\u0430\u0441\u0435'],
+  ['Cyrillic capitals that all look like Latin ones, with a digit', '\u0422\u041e\u041c1'],
+  ['Greek letters that all look like Latin ones', '\u03bd\u03b9\u03ba\u03bf'],
+])('a user name is not taken for another one: %s', (_, name) => {
+  expect(isUserName(name)).toBe(false);
+});
+
+test('a user name may have the letters of each script in use', () => {
+  const names = ['Анна', 'Тома', 'Νίκος', 'José', 'Łukasz', 'Øyvind', 'Nguyễn', 'Əli', 'Ɛfua', 'محمد', 'שרה', 'Արամ'];
+  names.push(
+    '田中さくら',
+    'ミカエル',
+    'チャーリー',
+    '김민준',
+    '王小明',
+    'मास्टर',
+    'สมชาย',
+    'ada.lovelace+1@example.org',
+    '4711',
+  );
+  expect(names.filter((name) => !isUserName(name))).toEqual([]);
+});
+
 test('a user name is compared in one way, in whichever case, width and composition it is written', () => {
   const differing: string[] = [];
   for (let point = 0; point < 0x110000; point += 1) {

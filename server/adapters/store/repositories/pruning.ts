@@ -1,12 +1,13 @@
-// What the clock removes, as the declarations of the tables say
-// (adapters/store/schema/tables/table.ts): rows that are too old, and the key records that they
-// own.
+// What the clock removes: as the declarations of the tables say
+// (adapters/store/schema/tables/table.ts), rows that are too old, and the key records that they
+// own; and settings of nodes that are removed.
 
 import { type Kysely, sql } from 'kysely';
 import { newId } from '../../../base/ids.ts';
 import type { Repositories } from '../../../ports/store.ts';
 import type { PolicyRows } from '../rows/row-set.ts';
 import { type Declaration, declared, type PolicyTable, type Schema } from '../schema/schema.ts';
+import { removeLeftSettings } from './nodes-repository.ts';
 import { tenantOf } from './offline-check.ts';
 
 type Ages = Extract<Declaration['pruned'], { readonly past: unknown }>;
@@ -32,6 +33,7 @@ export const createPruning = (
   { wipe }: Pick<Repositories['records'], 'wipe'>,
 ): Repositories['pruning'] => ({
   run: async (now, sessionIdleMs) => {
+    await removeLeftSettings(db);
     for (const { name, table, ages } of pruned) {
       const over = isOver(ages, now, sessionIdleMs);
       const { code, records } = table;

@@ -49,10 +49,11 @@ export const createRepositories = (
   const terms = createTerms(db);
   const keyTags = createKeyTags(db);
   const records = createKeyRecords(db);
+  const settings = createSettings(db);
   return {
-    nodes: createNodes(db),
+    nodes: createNodes(db, settings),
     tdeRequests: createTdeRequests(db, policyRows),
-    settings: createSettings(db),
+    settings,
     decisions: createDecisions(db, policyRows),
     tenants: createTenants(db, policyRows, clock),
     keks: createTenantKeks(db),

@@ -62,8 +62,10 @@ export type Approval = {
   readonly impact: { readonly [name: string]: unknown };
   /** Of one request (`get`): what it would be now, if that is not what was asked for. An approval then ends the request as outdated. Empty: it is no longer possible. Null: nothing has changed. */
   readonly changed?: { readonly [name: string]: unknown } | null | undefined;
-  /** Of one request that waits (`get`): names of the last 90 days that the subject, the vaults of the rules and other things of the impact had, with who changed them when. */
+  /** Of one request that waits (`get`): names of the last 90 days that the subject, the vaults of the rules and other things of the impact had, with who changed them when. Up to 20 of one thing, the last one and those that it had for the longest time, and 200 in all. */
   readonly formerNames?: readonly FormerName[] | undefined;
+  /** Of one request that waits (`get`): how many former names are left out, at least. A thing whose names were not all read counts as one. */
+  readonly formerNamesOmitted?: number | undefined;
   /** Of a list, and of one request (`get`): whether the caller can approve or reject it now. */
   readonly mayDecide?: boolean | undefined;
   /** Of one request (`get`): who can approve it now. The requester, and tokens of the requester, cannot. */

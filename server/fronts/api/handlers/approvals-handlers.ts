@@ -34,9 +34,9 @@ export const approvalsHandlers = ({ approvals }: Operations): Handlers['approval
     })),
   get: async ({ actor, path }) => {
     const approval = await approvals.get(actor, path.id);
-    const { changed, mayDecide, able } = approval;
+    const { changed, formerNamesOmitted, mayDecide, able } = approval;
     const formerNames = approval.formerNames.map((each) => ({ ...each, until: toRfc3339(each.until) }));
-    return { ...representApproval(approval), changed, formerNames, mayDecide, able };
+    return { ...representApproval(approval), changed, formerNames, formerNamesOmitted, mayDecide, able };
   },
   approve: async ({ actor, path, body }) =>
     representApproval(await approvals.approve(actor, path.id, body.comment ?? null)),

@@ -12,7 +12,7 @@ export const settingsTables = {
     },
     unauthenticated: 'counters and what work has come to',
     rows: 'written when the store is opened',
-    pruned: { never: 'one row for each name' },
+    pruned: { by: 'the removal of a node, and pruning.ts, what removed nodes have told' },
     copied: 'for trials, too',
   }),
   decisions: policyTable({

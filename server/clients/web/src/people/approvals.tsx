@@ -68,8 +68,12 @@ const Missing = ({ approval: { state, missing, able } }: { approval: Approval })
 };
 
 /** An approver may know a thing by a name that someone has changed. */
-const FormerNames = ({ names = [] }: { names: Approval['formerNames'] }) =>
-  names.length > 0 && (
+const FormerNames = ({
+  approval: { formerNames: names = [], formerNamesOmitted: omitted = 0 },
+}: {
+  approval: Approval;
+}) =>
+  names.length + omitted > 0 && (
     <Notice tone="warn" title="Renamed in the last 90 days">
       <ul className="space-y-1">
         {names.map(({ kind, id, name, formerName, until, by }) => (
@@ -79,6 +83,11 @@ const FormerNames = ({ names = [] }: { names: Approval['formerNames'] }) =>
           </li>
         ))}
       </ul>
+      {omitted > 0 && (
+        <p className="mt-2">
+          <strong>At least {omitted} more former names are not shown.</strong> The audit log has all of them.
+        </p>
+      )}
     </Notice>
   );
 
@@ -107,7 +116,7 @@ const Detail = ({ listed }: { listed: Approval }) => {
           <ChangedView then={{ name: approval.subject.name, ...listed.impact }} now={changed} />
         </Notice>
       )}
-      <FormerNames names={approval.formerNames} />
+      <FormerNames approval={approval} />
       {isOpen && now.dataUpdatedAt > 0 && (
         <p className="text-xs text-muted">
           Computed <Time value={new Date(now.dataUpdatedAt).toISOString()} seconds />
