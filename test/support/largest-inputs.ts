@@ -42,7 +42,13 @@ export const hardSubject = long(2040);
 export const hardRules = (count: number) => [
   ...many(count, (at) => ({ name: `rule ${at}`, effect: 'deny', when: { key: [hardPatterns[at % 3] ?? ''] } })),
   { name: 'short', effect: 'deny', when: { key: many(100 - count, () => '*a?b*') } },
+  // Where there is room for more, ARNs of colons only.
+  ...many(count < 20 ? 20 : 0, (at) => ({
+    ...{ name: `colons ${at}`, effect: 'deny' },
+    when: { principal: many(100, () => 'arn:::::') },
+  })),
 ];
+export const colonSubject = `arn${':'.repeat(2040)}`;
 
 type Table = { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes[G]]: Largest } };
 export const rows: Table = {
@@ -138,7 +144,9 @@ export const rows: Table = {
     simulateRules: {
       body: () => ({
         rules: hardRules(14),
-        requests: many(14, () => ({ kmsOperation: 'Encrypt', kmsKeyArn: hardSubject })),
+        requests: many(14, () => ({
+          ...{ kmsOperation: 'Encrypt', kmsKeyArn: hardSubject, awsPrincipalArn: colonSubject },
+        })),
       }),
     },
     delete: absent,

@@ -75,16 +75,16 @@ export const become = (user: User): void => {
  */
 export const asUser = async <T>(user: User | undefined, read: () => T | Promise<T>): Promise<T> => {
   if (user === undefined || process.getuid?.() !== 0 || user.uid === 0) return read();
-  const before = process.getgroups?.() ?? [];
+  const before = { groups: process.getgroups?.() ?? [], group: process.getegid?.() ?? 0 };
   const group = groupOf(user);
-  takeGroups(user.uid, group);
-  process.setegid?.(group);
-  process.seteuid?.(user.uid);
   try {
+    takeGroups(user.uid, group);
+    process.setegid?.(group);
+    process.seteuid?.(user.uid);
     return await read();
   } finally {
     process.seteuid?.(0);
-    process.setegid?.(0);
-    process.setgroups?.(before);
+    process.setegid?.(before.group);
+    process.setgroups?.(before.groups);
   }
 };

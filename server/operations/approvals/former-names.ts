@@ -7,7 +7,7 @@ import type { AuditEvent, AuditKind, SubjectKind } from '../../domain/audit-even
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { Window } from '../../ports/window.ts';
-import { each, fewAtOnce } from '../shared/paging.ts';
+import { each } from '../shared/paging.ts';
 import type { FormerName } from './approvals-operations.ts';
 import type { Named } from './governed-operation.ts';
 
@@ -25,8 +25,12 @@ const renamed: Readonly<Partial<Record<SubjectKind, AuditKind>>> = {
   endpoint: 'endpoint.renamed',
 };
 
-/** Records of one thing that are read one after the other. */
-const mostRecords = 200;
+/** Records of one thing, and of all things of one request, that are read one after the other. */
+const mostRecords = 2_500;
+const mostRecordsInAll = 10_000;
+const atOnce = 100;
+/** Records of a thing that was renamed more often: its last names. */
+const lastRecords = 20;
 /** Names of one thing. */
 const mostOfOne = 20;
 /** Things of one request, and names of all of them. */
@@ -39,40 +43,33 @@ interface Ended extends FormerName {
 }
 
 /**
- * The records by which a thing lost its names, the oldest first. Behind the first ones, it reads
- * one of a day: the record that ended the name which the thing had at that moment. So a name that
- * was there for a day is found however often the thing was renamed.
+ * The records by which a thing lost its names, the oldest first. Of one that was renamed more often
+ * than `most`, the first ones, a gap, and the last ones.
  */
 async function* renamesOf(
   { audit }: Pick<Repositories, 'audit'>,
-  filter: { readonly kind: AuditKind; readonly subjectId: string },
-  since: number,
-): AsyncGenerator<AuditEvent | 'not all'> {
-  const list = (from: number) => (window: Window) =>
-    audit.list(everyTenant, { ...filter, from, order: 'oldest' }, window);
+  filter: { readonly kind: AuditKind; readonly subjectId: string; readonly from: number },
+  most: number,
+): AsyncGenerator<AuditEvent | 'gap'> {
+  const list = (window: Window) => audit.list(everyTenant, { ...filter, order: 'oldest' }, window);
   let read = 0;
-  let last = { at: since, sequence: 0 };
-  for await (const record of each(list(since), ({ sequence }) => String(sequence), fewAtOnce)) {
+  let last = 0;
+  for await (const record of each(list, ({ sequence }) => String(sequence), atOnce)) {
+    if (read === most) break;
     yield record;
-    last = record;
+    last = record.sequence;
     read += 1;
-    if (read === mostRecords) break;
   }
-  if (read < mostRecords) return;
-  yield 'not all';
-  for (;;) {
-    const [next] = await list(last.at + day)({ after: String(last.sequence), limit: 1 });
-    if (next === undefined) break;
-    yield next;
-    last = next;
-    await otherWork();
-  }
-  const [newest] = await audit.list(
+  if (read < most) return;
+  const newest = await audit.list(
     everyTenant,
-    { ...filter, from: last.at, order: 'newest' },
-    { after: undefined, limit: 1 },
+    { ...filter, order: 'newest' },
+    { after: undefined, limit: lastRecords },
   );
-  if (newest !== undefined) yield newest;
+  const unread = newest.filter(({ sequence }) => sequence > last).reverse();
+  if (unread.length === 0) return;
+  yield 'gap';
+  yield* unread;
 }
 
 interface NamesOfOne {
@@ -90,21 +87,26 @@ const namesOf = async (
   from: Pick<Repositories, 'audit'>,
   { kind, id, name }: Named,
   since: number,
-): Promise<NamesOfOne> => {
+  most: number,
+): Promise<NamesOfOne & { readonly read: number }> => {
   const recorded = renamed[kind];
-  if (recorded === undefined) return { names: [], isPart: false };
+  if (recorded === undefined) return { names: [], isPart: false, read: 0 };
   // Each name once, by when it ended last, and with all the time that it was there.
   const names = new Map<string, Ended>();
   let isPart = false;
-  let last = since;
-  for await (const record of renamesOf(from, { kind: recorded, subjectId: id }, since)) {
-    if (record === 'not all') {
+  let read = 0;
+  /** When the name began that the next record ends; undefined: behind a gap, it is not known. */
+  let last: number | undefined = since;
+  for await (const record of renamesOf(from, { kind: recorded, subjectId: id, from: since }, most)) {
+    if (record === 'gap') {
       isPart = true;
+      last = undefined;
       continue;
     }
     const { at, actorId, actorName, details } = record;
-    const heldMs = Math.max(0, at - last);
+    const heldMs: number = last === undefined ? 0 : Math.max(0, at - last);
     last = at;
+    read += 1;
     const formerName = details.from;
     if (typeof formerName !== 'string' || formerName === name) continue;
     const before = names.get(formerName)?.heldMs ?? 0;
@@ -115,7 +117,7 @@ const namesOf = async (
   const all = [...names.values()];
   const newest = all.pop();
   const longest = all.reverse().sort((a, b) => b.heldMs - a.heldMs);
-  return { names: newest === undefined ? [] : [newest, ...longest], isPart };
+  return { names: newest === undefined ? [] : [newest, ...longest], isPart, read };
 };
 
 export interface FormerNames {
@@ -135,7 +137,13 @@ export const formerNamesOf = async (
 ): Promise<FormerNames> => {
   const once = [...new Map(things.map((each) => [each.id, each])).values()];
   const found: NamesOfOne[] = [];
-  for (const thing of once.slice(0, mostThings)) found.push(await namesOf(from, thing, now - formerNamesMs));
+  let left = mostRecordsInAll;
+  for (const thing of once.slice(0, mostThings)) {
+    const names = await namesOf(from, thing, now - formerNamesMs, Math.min(mostRecords, left));
+    left = Math.max(lastRecords, left - names.read);
+    found.push(names);
+    await otherWork();
+  }
   // The first ones of each thing before the second ones of any: many names of one hide no other.
   const ranked = found
     .flatMap(({ names }, thing) => names.slice(0, mostOfOne).map((former, rank) => ({ former, rank, thing })))

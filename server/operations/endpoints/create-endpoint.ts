@@ -7,7 +7,7 @@ import type { Ports } from '../../ports/ports.ts';
 import { findKey, findVault } from '../shared/find.ts';
 import { checkName } from '../shared/names.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import { checkEndpointSettings, checkRuleNames, withDefaults } from './endpoint-settings.ts';
+import { checkEndpointSettings, checkRules, withDefaults } from './endpoint-settings.ts';
 import type { EndpointCall } from './endpoints-operations.ts';
 
 export const createEndpoint =
@@ -22,7 +22,7 @@ export const createEndpoint =
     checkName(input.name);
     const settings = withDefaults(input.settings ?? {});
     checkEndpointSettings(settings, identity);
-    checkRuleNames(settings.rules);
+    checkRules(settings.rules);
     const random = Buffer.alloc(10);
     core.random(random);
     const prefix = input.prefix ?? random.toString('hex');

@@ -64,24 +64,10 @@ const checkArnPatterns = (rules: EndpointSettings['rules']): void => {
         });
 };
 
-/**
- * What the request log names is one rule, and people read it as it is. `before`: the active rules,
- * which keep what earlier versions took as a name, while they stay what they are. Throws
- * 'validation'.
- */
-export const checkRuleNames = (
-  rules: EndpointSettings['rules'],
-  before: EndpointSettings['rules'] = defaultSettings.rules,
-): void => {
-  for (const rule of rules) if (!before.some((each) => isDeepStrictEqual(each, rule))) checkName(rule.name);
-  const names = rules.map(({ name }) => name);
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) throw new ServiceError('validation', `two rules have the name ${twice}`);
-};
-/** Throws 'validation'. */
-export const checkSearches = (rules: EndpointSettings['rules']): void => {
+/** `before`: not more than these is not refused, so that all else of an endpoint can be changed. */
+const checkSearches = (rules: EndpointSettings['rules'], before: EndpointSettings['rules']): void => {
   const searches = countSearches(rules);
-  if (searches > mostSearches)
+  if (searches > Math.max(mostSearches, countSearches(before)))
     throw new ServiceError(
       'validation',
       `${searches} patterns of the rules search the text of a request: at most ${mostSearches} may`,
@@ -91,10 +77,24 @@ export const checkSearches = (rules: EndpointSettings['rules']): void => {
     );
 };
 
+/**
+ * What the request log names is one rule, people read it as it is, and requests have time for all.
+ * `before`: the active rules, which keep what earlier versions took, while they stay what they are.
+ * Throws 'validation'.
+ */
+export const checkRules = (
+  rules: EndpointSettings['rules'],
+  before: EndpointSettings['rules'] = defaultSettings.rules,
+): void => {
+  for (const rule of rules) if (!before.some((each) => isDeepStrictEqual(each, rule))) checkName(rule.name);
+  const names = rules.map(({ name }) => name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) throw new ServiceError('validation', `two rules have the name ${twice}`);
+  checkSearches(rules, before);
+};
 /** Throws 'validation', or 'conflict' where the listener does not ask for client certificates. */
 export const checkEndpointSettings = (settings: EndpointSettings, identity: ServiceIdentity): void => {
   checkArnPatterns(settings.rules);
-  checkSearches(settings.rules);
   if (settings.clientCertificate === null) return;
   readAuthorities(settings.clientCertificate.authorities);
   if (!identity.asksClientCertificates)
@@ -129,7 +129,7 @@ export const changeEndpointSettings =
     checkEndpointSettings(settings, identity);
     const endpoint = await store.write(async (tx): Promise<Endpoint> => {
       const before = await findEndpoint(tx, actor.tenantId, id);
-      checkRuleNames(settings.rules, before.settings.rules);
+      checkRules(settings.rules, before.settings.rules);
       if (before.state === 'deleted') throw new ServiceError('conflict', 'the endpoint is deleted');
       const after: Endpoint = { ...before, settings };
       await tx.endpoints.update(after);

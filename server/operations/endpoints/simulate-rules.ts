@@ -5,7 +5,7 @@ import { otherWork } from '../../base/next-turn.ts';
 import { decideByRules } from '../../domain/authorization-rule.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { showEndpoint } from '../shared/find.ts';
-import { checkRuleNames, checkSearches } from './endpoint-settings.ts';
+import { checkRules } from './endpoint-settings.ts';
 import type { EndpointOperations } from './endpoints-operations.ts';
 
 type RuleDecision = Awaited<ReturnType<EndpointOperations['simulateRules']>>[number];
@@ -14,10 +14,7 @@ export const simulateRules =
   ({ store }: Pick<Ports, 'store'>): EndpointOperations['simulateRules'] =>
   async ({ tenantId }, id, { rules, requests }) => {
     const { settings } = await showEndpoint(store.read, tenantId, id);
-    if (rules !== undefined) {
-      checkRuleNames(rules, settings.rules);
-      checkSearches(rules);
-    }
+    if (rules !== undefined) checkRules(rules, settings.rules);
     const decisions: RuleDecision[] = [];
     for (const request of requests) {
       const { effect, rule } = decideByRules(settings.rules, request);

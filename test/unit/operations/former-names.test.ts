@@ -69,8 +69,26 @@ test.each([
   expect(found.names[0]).toBe(names.at(-1)?.[0]);
   expect(found.names).toHaveLength(Math.min(20, names.length));
   // All were read, or at least so many are not shown.
-  if (names.length < 200) expect(found.omitted).toBe(Math.max(0, names.length - 20));
+  if (names.length < 2_500) expect(found.omitted).toBe(Math.max(0, names.length - 20));
   else expect(found.omitted).toBeGreaterThan(0);
+});
+
+test('what came too often to be read is said to be left out, and credited with no time', async () => {
+  const names = [...junk(2_600, 'quick'), ['prod-db', 60 * day] as const, ...junk(30, 'late')];
+  const found = await seen(await thing(names, 'now'));
+  expect(found.names[0]).toBe('late 29');
+  expect(found.omitted).toBeGreaterThan(2_500);
+});
+
+test('decoys at the same moment of each day hide no name', async () => {
+  const days = Array.from({ length: 50 }, (_, at) => [
+    ['prod', day - 2_000] as const,
+    [`decoy ${at}`, 2_000] as const,
+  ]).flat();
+  const names = [...junk(200, 'quick', 1_000), ...days, ['tmp', minute] as const];
+  const found = await seen(await thing(names, 'innocent'));
+  expect(found.names.slice(0, 2)).toContain('tmp');
+  expect(found.names).toContain('prod');
 });
 
 test('a name of some days is seen among others that were there for days, whatever came between', async () => {

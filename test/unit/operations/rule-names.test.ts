@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import type { AuthorizationRule } from '../../../server/domain/authorization-rule.ts';
 import { defaultSettings } from '../../../server/domain/endpoint.ts';
-import { checkRuleNames } from '../../../server/operations/endpoints/endpoint-settings.ts';
+import { checkRules } from '../../../server/operations/endpoints/endpoint-settings.ts';
 import { administrator } from '../../support/open-service.ts';
 import { sharedService } from '../../support/shared.ts';
 
@@ -34,8 +34,8 @@ test('a rule that is new, changed or tried has a name that looks like no other',
 
 test('a rule of an earlier version keeps its name until it is changed', () => {
   const before = deceptive.map(rule);
-  checkRuleNames([rule('a b'), ...before], before);
+  checkRules([rule('a b'), ...before], before);
   const [first = rule('')] = before;
-  expect(() => checkRuleNames([{ ...first, effect: 'allow' }], before)).toThrow('a name must have');
-  expect(() => checkRuleNames([rule('a\u200b'), ...before], before)).toThrow('a name must have');
+  expect(() => checkRules([{ ...first, effect: 'allow' }], before)).toThrow('a name must have');
+  expect(() => checkRules([rule('a\u200b'), ...before], before)).toThrow('a name must have');
 });
