@@ -43,7 +43,7 @@ export const hardRules = (count: number) => [
   ...many(count, (at) => ({ name: `rule ${at}`, effect: 'deny', when: { key: [hardPatterns[at % 3] ?? ''] } })),
   { name: 'short', effect: 'deny', when: { key: many(100 - count, () => '*a?b*') } },
   // Where there is room for more, ARNs of colons only.
-  ...many(count < 20 ? 20 : 0, (at) => ({
+  ...many(count < 8 ? 30 : 0, (at) => ({
     ...{ name: `colons ${at}`, effect: 'deny' },
     when: { principal: many(100, () => 'arn:::::') },
   })),
@@ -143,8 +143,8 @@ export const rows: Table = {
     },
     simulateRules: {
       body: () => ({
-        rules: hardRules(14),
-        requests: many(14, () => ({
+        rules: hardRules(4),
+        requests: many(3, () => ({
           ...{ kmsOperation: 'Encrypt', kmsKeyArn: hardSubject, awsPrincipalArn: colonSubject },
         })),
       }),
