@@ -30,7 +30,8 @@ Description=Socket of the DKE agent, for databases that load libdke_pkcs11.so
 ListenStream=${agentSocketFolder}/agent.sock
 SocketMode=0666
 DirectoryMode=0755
-# While this unit is stopped, the socket stays: a database waits for it instead of starting an agent of its own. The removal removes it.
+# While this unit is stopped, the socket stays: a database waits for it instead of starting an
+# agent of its own. The removal removes it.
 Backlog=512
 
 [Install]

@@ -98,6 +98,10 @@ describe.each(['dash', 'bash'])('the scriptlets of RPM under %s', (shell) => {
     for (const scriptlet of ['preun', 'postun'] as const) run('provider', scriptlet, 0);
     expect(commands()).toEqual([]);
     expect(existsSync(agents)).toBe(false);
+    // A container may have made a folder in the place of the socket.
+    mkdirSync(join(agents, 'agent.sock'), { recursive: true });
+    run('provider', 'preun', 0);
+    expect(existsSync(join(agents, 'agent.sock'))).toBe(true);
     // What is not registered keeps no package from its removal.
     for (const scriptlet of ['preun', 'postun'] as const) run('provider', scriptlet, 0);
   });

@@ -104,7 +104,7 @@ case $1 in
   start) start ;;
   restart) stop; start ;;
   stop) stop ;;
-  # It ends when the service has said whether it takes the files.
+  # A reload ends when the service has said whether it takes the files.
   reload)
     before=$(grep -cE 'serving a certificate|was not replaced' "$log" || true)
     kill -HUP "$(cat "$pid")"

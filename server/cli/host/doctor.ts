@@ -238,6 +238,8 @@ export const checkApart = (
   const { stdout, stderr } = spawnSync(process.execPath, [program, 'doctor', ...part, ...given, '-o', 'json'], {
     encoding: 'utf8',
     maxBuffer: 1 << 26,
+    // Its longest checks wait for other hosts; a file system that hangs is not waited for.
+    timeout: 300_000,
   });
   try {
     return JSON.parse(stdout) as readonly CheckedPart[];
